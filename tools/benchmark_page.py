@@ -13,7 +13,6 @@ import argparse
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, fields
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +20,10 @@ import numpy as np
 from trocar.files import write_whole
 from trocar.report.success_rate import clopper_pearson
 from trocar_learning.envs import LEVELS, TASKS
-from trocar_learning.envs.bench import POLICIES, Episode, read
+from trocar_learning.envs.episode import Episode
+from trocar_learning.envs.policies import POLICIES
 from trocar_learning.envs.registration import ALL_TASKS
+from trocar_learning.envs.scoring import read
 
 DOCS = Path(__file__).parents[1] / "docs"
 EPISODES, PAGE, PEERS = DOCS / "benchmark.csv", DOCS / "benchmark.md", Path(__file__).parent / "benchmark_peers.md"
@@ -34,6 +35,21 @@ BARS = dict.fromkeys(("Reach", "Track", "Payload", "FaultAdapt", "CameraCentre",
 )
 BARS |= dict.fromkeys(("Retract", "Palpate", "Insert", "Pullout"), 80)
 POINTS = {"PegTransfer": 8}
+# Columns of the table of episodes
+LISTED = (
+    "task",
+    "policy",
+    "level",
+    "seed",
+    "held",
+    "first",
+    "steps",
+    "seconds",
+    "peak_force",
+    "drops",
+    "points",
+    "wrist",
+)
 
 
 def load(file: Path) -> list[Episode]:
@@ -51,21 +67,20 @@ def load(file: Path) -> list[Episode]:
 
     def value(name: str, entry: str) -> object:
         kind = kinds.get(name, str)
-        if name == "points" and not entry:
-            return None
         return entry == "1" if kind is bool else kind(entry)
 
     with file.open(encoding="utf-8", newline="") as stream:
-        return [Episode(**{k: value(k, v) for k, v in row.items()}) for row in csv.DictReader(stream)]  # type: ignore[arg-type]
+        rows = [{k: value(k, v) for k, v in row.items() if v or k != "points"} for row in csv.DictReader(stream)]
+    return [Episode.read({**row, "time": PERIOD * row["steps"]}) for row in rows]  # type: ignore[operator]
 
 
 def text(episodes: Iterable[Episode]) -> str:
     """A table of comma-separated values, one episode per line."""
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, [field.name for field in fields(Episode)], lineterminator="\n")
+    writer = csv.DictWriter(stream, LISTED, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for e in episodes:
-        row = asdict(e) | {"held": int(e.held), "first": int(e.first)}
+        row = e.entries() | {"held": int(e.held), "first": int(e.first)}
         writer.writerow(row | {"seconds": f"{e.seconds:.3f}", "peak_force": f"{e.peak_force:.3f}"})
     return stream.getvalue()
 
@@ -143,7 +158,7 @@ def _rate(group: Sequence[Episode]) -> str:
         return "not run"
     n, held, first = len(group), sum(e.held for e in group), sum(e.first for e in group)
     low, high = clopper_pearson(held, n)
-    points = [e.points for e in group if e.points is not None]
+    points = [e.details["points"] for e in group if "points" in e.details]
     scored = f", {np.mean(points):.1f} points ({min(points)} to {max(points)})" if points else ""
     drops = f", {sum(e.drops for e in group)} drops" if points else ""
     rate = f"**{100 * held / n:.0f} %** ({100 * low:.0f} to {100 * high:.0f})"

@@ -125,7 +125,7 @@ def _goals(env: TaskEnv) -> list[Array]:
     if task.has_reference:
         arm = world.scene.arms["PSM"]
         return [arm.mechanism.forward_kinematics(task.reference(world.time).q)[:3, 3]]
-    return [task.desired(world)] if task.goal_tolerance is not None else []
+    return list(task.desired(world)) if task.goal_tolerance is not None else []
 
 
 def _picture(env: TaskEnv, camera: mujoco.MjvCamera) -> Picture:

@@ -1,4 +1,4 @@
-/** Rules of the peg transfer: `trocar_learning.contest.referee` in the tab, with its constants from the table. */
+/** Rules of the peg transfer: `trocar_learning.envs.tasks.peg_rules` in the tab, with its constants from the table. */
 import type { Contest } from "./table";
 import type { Vector } from "./world";
 

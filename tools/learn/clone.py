@@ -15,9 +15,9 @@ from tools.learn.features import LinearFeatures
 from trocar.files import write_whole
 from trocar.spatial import Array
 from trocar_learning.envs import make_task
+from trocar_learning.envs.episode import play
 from trocar_learning.envs.network_export import of_modules
 from trocar_learning.envs.network_policy import NetworkPolicy
-from trocar_learning.envs.scoring import play
 from trocar_learning.episodes import EpisodeRecipe, record
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.demonstration import read_npz

@@ -31,7 +31,7 @@ NEAR = 0.01  # distance below which the reward steepens [m]
 def reward(env: TaskEnv, action: Array) -> float:
     """The task's own -distance / 0.1 m, steeper near the goal, and a small cost of effort."""
     assert isinstance(env.task, ReachTask)
-    distance = env.task.distance(env.world)
+    distance = float(env.task.distance(env.world)[0])
     return -distance / 0.1 - math.tanh(distance / NEAR) - 0.02 * float(np.mean(np.square(action)))
 
 

@@ -12,9 +12,8 @@ import numpy as np
 from trocar.files import write_json, write_whole
 from trocar.report.success_rate import clopper_pearson
 from trocar_learning.envs import TaskEnv, make_task
+from trocar_learning.envs.episode import PolicyOf, play
 from trocar_learning.envs.network_policy import load_network
-from trocar_learning.envs.policies import PolicyOf
-from trocar_learning.envs.scoring import play
 from trocar_learning.envs.tasks.track import TrackTask
 
 LEVELS = {"reach": "nominal", "track": "3sigma", "needle_pick": "nominal"}
@@ -38,7 +37,7 @@ def rows(name: str, player: str, policy_of: PolicyOf, task: str, options: dict[s
             trial = play(env, policy_of, seed)
             row = {"player": player, "seed": seed, "held": trial.held, "time": trial.time}
             if isinstance(env.task, TrackTask):
-                row["rms"] = env.task.rms()
+                row["rms"] = float(env.task.rms(env.world)[0])
             known[player, seed] = row
             write_whole(file, "".join(json.dumps(entry) + "\n" for entry in known.values()))
     return [known[player, seed] for seed in range(COUNTS[name])]

@@ -31,13 +31,13 @@ FEATURES = LinearFeatures(
 def reward(env: TaskEnv, action: Array) -> float:
     """The tip's squared error [mm^2], which the task judges, at most 9, and a small cost of effort."""
     assert isinstance(env.task, TrackTask)
-    return -min((env.task.error / 1e-3) ** 2, 9.0) - 0.01 * float(np.mean(np.square(action)))
+    return -min((env.world.value("error") / 1e-3) ** 2, 9.0) - 0.01 * float(np.mean(np.square(action)))
 
 
 def rms(env: TaskEnv) -> float:
     """Root mean square error of the tip over the judged time of an ended episode [m]."""
     assert isinstance(env.task, TrackTask)
-    return env.task.rms()
+    return float(env.task.rms(env.world)[0])
 
 
 RECIPE = SacRecipe(

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 import trocar as tr
-from trocar.batch.worlds.layout import wrist_layout
+from trocar.batch.worlds.layout import FINGERS, wrist_layout
 from trocar.batch.worlds.wrist_arrays import NEAR
 from trocar.spatial import Array, inverse
-from trocar_learning.contest import referee, seeded_setting
+from trocar_learning.contest import seeded_setting
 from trocar_learning.contest.layouts import LAYOUTS, LEFT, RIGHT
 from trocar_learning.contest.peg_board import CAMERA, HAND, LOOKED_AT, PEGS, VIEW, WAITING, ContestSetting, peg_on
 from trocar_learning.contest.peg_grips import OPEN, SQUEEZE, touching
-from trocar_learning.contest.transfer_script import JAW_RATE, SPEED, TURN_SPEED
+from trocar_learning.envs.tasks import peg_rules
+from trocar_learning.envs.tasks.transfer_script import JAW_RATE, SPEED, TURN_SPEED
 
 SEEDS = 32
 PERIOD = 0.02  # between inputs of the hands [s]; the referee looks as often
@@ -28,12 +29,12 @@ def contest_facts() -> dict[str, Any]:
     arm = tr.Simulator("PSM").arm
     layout, wrist = LAYOUTS["contest"], wrist_layout(arm)
     arms = [{"name": name, "prefix": f"{name}/", "arm": "PSM", "start": WAITING.tolist()} for name in HAND.values()]
-    rules = {"duration": referee.DURATION, "aside": referee.ASIDE, "above": referee.ABOVE, "still": referee.STILL}
-    rules |= {"max_tilt": float(referee.MAX_TILT), "rest": referee.REST, "lost": referee.LOST, "margin": referee.MARGIN}
+    limits = ("DURATION", "ASIDE", "ABOVE", "STILL", "MAX_TILT", "REST", "LOST", "MARGIN")
+    rules = {name.lower(): getattr(peg_rules, name) for name in limits}
     return {
         "scene": {"title": "Peg transfer", "file": "peg_transfer/peg_transfer.xml", "arms": sorted(arms, key=_name)},
         "hands": {"left": HAND[LEFT], "right": HAND[RIGHT]},
-        "fingers": sorted(referee.FINGERS),
+        "fingers": sorted(FINGERS),
         "instrument": [body.name for body in arm.bodies if "roll" in arm.carriers(body.name)],
         "pegs": list(PEGS),
         "rules": rules,

@@ -20,11 +20,30 @@ from tools.site.inputs import packed
 from trocar.files import write_whole
 from trocar.simulation.scene import Scene
 from trocar.spatial import Array
-from trocar_learning.contest import DURATION, Referee, contest_scene, seeded_setting
-from trocar_learning.contest.transfer_script import TransferScript
+from trocar_learning.contest import contest_scene, seeded_setting
+from trocar_learning.contest.peg_board import layout_of
+from trocar_learning.envs.tasks.peg_rules import DURATION, PegRules, ending
+from trocar_learning.envs.tasks.transfer_script import TransferScript
+from trocar_learning.envs.world import World
 
 SITE = Path(__file__).parents[2] / "site"
 SEED = 0
+
+
+class Game(World):
+    """A scene and what the rules have decided of it."""
+
+    cycle = 0
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene, {})
+        self.rules = PegRules(layout_of(scene))
+        self.begin(self.rules.start(self), scene.time)
+
+    def judge(self) -> None:
+        """Judge the current state."""
+        self.forget()
+        self.rules.judge(self)
 
 
 def towards(hand: Hand, T: Array, opening: float, units: dict[str, float], most: list[int]) -> list[int]:
@@ -37,16 +56,16 @@ def towards(hand: Hand, T: Array, opening: float, units: dict[str, float], most:
     return counts
 
 
-def record(seconds: float = DURATION, seed: int = SEED) -> Iterator[tuple[Scene, Referee, ContestRun, list[int]]]:
-    """Play; yields the scene at the start without an input, then after every input, and the input."""
+def record(seconds: float = DURATION, seed: int = SEED) -> Iterator[tuple[Game, ContestRun, list[int]]]:
+    """Play; yields the game at the start without an input, then after every input, and the input."""
     table = json.loads((SITE / "src/generated/table.json").read_text(encoding="utf-8"))
     units = table["contest"]["input"]
     scene = contest_scene(seeded_setting(seed))
-    judge = Referee(scene)
+    game = Game(scene)
     run = ContestRun(scene.model, scene.data, table, encoders=False, step=scene.engine.advance)
-    script = TransferScript(scene, judge, units["period"])
+    script = TransferScript(game, game.rules, units["period"])
     steps = script.play()
-    yield scene, judge, run, []
+    yield game, run, []
     for _ in range(round(seconds / units["period"])):
         next(steps)
         inputs = {
@@ -54,9 +73,9 @@ def record(seconds: float = DURATION, seed: int = SEED) -> Iterator[tuple[Scene,
             for name, hand in run.hands.items()
         }
         run.advance(inputs)
-        judge.update(scene)
-        yield scene, judge, run, [count for name in run.hands for count in inputs[name]]
-        if judge.score.ended:
+        game.judge()
+        yield game, run, [count for name in run.hands for count in inputs[name]]
+        if ending(game.memory):
             return
 
 
@@ -66,11 +85,11 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=SITE / "src/generated/expert.txt")
     options = parser.parse_args()
     rows, points = [], -1
-    for _, judge, _, row in record(options.seconds):
+    for game, _, row in record(options.seconds):
         rows += [row] if row else []
-        if judge.score.points != points:
-            points = judge.score.points
-            print(f"{judge.score.time:.2f} s: {points} points, {judge.score.drops} drops", flush=True)
+        if game.value("points") != points:
+            points = int(game.value("points"))
+            print(f"{game.time:.2f} s: {points} points, {game.value('drops')} drops", flush=True)
     text = f"seed={SEED}&inputs={packed(rows)}"
     write_whole(options.output, text.encode())
     print(f"{len(rows)} inputs, {len(text)} characters")

@@ -34,7 +34,7 @@ def held_needle(seed: int = 0) -> tuple[SceneLayout, dict[str, Any]]:
     expert, held = env.expert(), False
     for _ in range(HELD_AFTER):
         observation, _, terminated, _, info = env.step(expert(observation))
-        held = env.task.held_now
+        held = bool(env.world.value("held"))
         if terminated or info["is_success"]:
             break
     if not held:

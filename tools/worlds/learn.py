@@ -22,10 +22,10 @@ from rsl_rl.algorithms import PPO
 
 from tools.worlds.lift_settings import SETTINGS, LiftSetting
 from tools.worlds.pick_rule import pick_rule
+from trocar_learning.envs.arrays import length
 from trocar_learning.envs.network_policy import NetworkPolicy
 from trocar_learning.envs.policy_features import GRIPS, GripFeatures
 from trocar_learning.envs.worlds import Episodes, TaskWorlds
-from trocar_learning.envs.worlds.rigid_tasks import length
 from trocar_learning.envs.worlds.rsl_worlds import RslWorlds
 
 STEPS, PERIODS = 16, 220  # control periods of a rollout, and of a training episode
@@ -190,7 +190,7 @@ def tested(worlds: TaskWorlds, features: Any, network: Any) -> dict[str, float]:
     observation, ever = worlds.reset(), torch.zeros(worlds.n, dtype=torch.bool, device=worlds.elapsed.device)
     lost = torch.zeros_like(ever)
     with torch.inference_mode():
-        for _ in range(worlds.episodes.periods):
+        for _ in range(worlds.task.periods):
             observation, _, _, _, info = worlds.step(network(features(observation)))
             lost |= info["diverged"]
             ever |= info["is_success"] & ~lost

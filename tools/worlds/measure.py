@@ -55,7 +55,8 @@ def speeds(scene: Any, device: str, sizes: tuple[int, ...]) -> dict[str, Any]:
             rows[str(n)] = str(error)
             continue
         seconds = best(partial(worlds.worlds.step, STEPS), worlds.worlds.synchronize)
-        count = np.bincount(worlds.worlds.d.contact.worldid.numpy()[: worlds.worlds.d.nacon.numpy()[0]], minlength=n)
+        engine: Any = worlds.worlds
+        count = np.bincount(engine.d.contact.worldid.numpy()[: engine.d.nacon.numpy()[0]], minlength=n)
         failed = int((worlds.status & FAILURES != 0).sum())
         rows[str(n)] = {"steps_per_s": n * STEPS / seconds, "contacts": float(count.mean()), "failed": failed}
         print(n, rows[str(n)], flush=True)

@@ -33,8 +33,8 @@ def held(scene: Any, n: int, **options: Any) -> SceneBatch:
 
 def state(worlds: SceneBatch) -> tuple[Array, Array]:
     """Positions and velocities of all worlds in double precision."""
-    of = worlds.worlds if worlds.backend == "threads" else worlds.worlds.d
-    return worlds.numpy(of.qpos).astype(float), worlds.numpy(of.qvel).astype(float)
+    qpos, qvel = (worlds.numpy(worlds.worlds.array(name)) for name in ("qpos", "qvel"))
+    return qpos.astype(float), qvel.astype(float)
 
 
 def parity(scene: Any, device: str, n: int = 1000) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def parity(scene: Any, device: str, n: int = 1000) -> dict[str, Any]:
     moving.step(SETTLE, check=False)
     sound = moving.status == 0
     # all start from the same single-precision state
-    qpos, qvel = (np.array(x, dtype=np.float32).astype(float) for x in (moving.worlds.qpos, moving.worlds.qvel))
+    qpos, qvel = (x.astype(np.float32).astype(float) for x in state(moving))
     rounded = qpos + rng.uniform(-0.5, 0.5, qpos.shape) * np.spacing(np.abs(qpos).astype(np.float32))
     contacts: list[int] = []
     c_scene = _after_a_step(scene, qpos, qvel, contacts)
@@ -84,13 +84,15 @@ def _after_a_step(
     n = len(qpos)
     options = {"backend": "threads"} if device is None else {"backend": "warp", "device": device}
     worlds = held(scene, n, **options)
-    worlds.worlds.qpos_start, worlds.worlds.qvel_start = worlds.worlds.put(qpos), worlds.worlds.put(qvel)
-    worlds.worlds.reset()
+    engine: Any = worlds.worlds
+    engine.assign("qpos_start", qpos)
+    engine.assign("qvel_start", qvel)
+    engine.reset()
     for arm, q in scene[1].items():
         worlds.servo(arm, q)
     worlds.step(1, check=False)
     if contacts is not None:
-        contacts.extend(worlds.worlds.contacts(k) for k in range(n))
+        contacts.extend(engine.contacts(k) for k in range(n))
     return state(worlds)
 
 

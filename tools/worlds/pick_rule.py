@@ -8,9 +8,9 @@ import torch
 
 from tools.worlds.lift_settings import LiftSetting
 from trocar_learning.envs.actions import TIP_SPEED, TURN_SPEED, jaw_action
+from trocar_learning.envs.arrays import length
 from trocar_learning.envs.policy_features import GripFeatures
-from trocar_learning.envs.task_env import RATE
-from trocar_learning.envs.worlds.rigid_tasks import length
+from trocar_learning.envs.world import RATE
 
 ABOVE, AT_GRIP, IN_JAWS = 0.02, 1.5e-3, 4e-3  # height of the waypoint, distances from the grip [m]
 TURNED = 0.1  # largest sine of the rotation to the grip

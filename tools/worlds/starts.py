@@ -15,7 +15,8 @@ import numpy as np
 
 from tools.worlds.lift_settings import SETTINGS, LiftSetting
 from trocar.files import write_whole
-from trocar.spatial import Array, quaternion
+from trocar.spatial import Array
+from trocar_learning.envs.arrays import pose_numbers
 from trocar_learning.envs.registration import make_task
 from trocar_learning.envs.worlds import Episodes
 
@@ -24,9 +25,9 @@ STATES = 8  # of every expert episode
 
 
 def passed(setting: LiftSetting, count: int, rng: np.random.Generator) -> dict[str, Array]:
-    """States of expert episodes at random times: qpos, qvel, commanded joints, place and goal, rows are states."""
+    """States of expert episodes at random times: qpos, qvel, commanded joints, place and memory, rows are states."""
     env = make_task(setting.task)
-    rows: dict[str, list[Array]] = {name: [] for name in ("qpos", "qvel", "commanded", "place", "goal")}
+    rows: dict[str, list[Array]] = {}
     for seed in range(EXPERT, EXPERT + count):
         observation, _ = env.reset(seed=seed)
         expert, over, k = env.expert(), False, 0
@@ -36,10 +37,15 @@ def passed(setting: LiftSetting, count: int, rng: np.random.Generator) -> dict[s
             over, k = terminated or truncated, k + 1
             if k in chosen:
                 scene, T = env.world.scene, env.world.scene.objects[setting.fixed].pose
-                values = (scene.data.qpos.copy(), scene.data.qvel.copy(), env.modes["PSM"].q.copy())
-                place = np.concatenate([T[:3, 3], quaternion(T[:3, :3])])
-                for name, value in zip(rows, (*values, place, env.task.goal), strict=True):
-                    rows[name].append(value)
+                row = {
+                    "qpos": scene.data.qpos.copy(),
+                    "qvel": scene.data.qvel.copy(),
+                    "place": pose_numbers(np, T[None])[0],
+                }
+                row["commanded"] = env.modes["PSM"].q.copy()
+                row |= {name: values[0] for name, values in env.world.memory.items()}
+                for name, value in row.items():
+                    rows.setdefault(name, []).append(value)
         print(f"\rexpert {seed - EXPERT + 1} of {count}", end="", flush=True)
     print()
     return {name: np.array(values) for name, values in rows.items()}
@@ -61,7 +67,7 @@ def main(path: str, task: str = "NeedlePick", episodes: str = "2000", experts: s
         qvel=mixed(drawn.qvel, "qvel"),
         commanded=mixed(drawn.commanded, "commanded"),
         places={setting.fixed: mixed(drawn.places[setting.fixed], "place")},
-        numbers={"goal": mixed(drawn.numbers["goal"], "goal")},
+        numbers={name: mixed(values, name) for name, values in drawn.numbers.items()},
     )
     test = Episodes.drawn(task, range(TEST, TEST + 512))
     write_whole(Path(path), pickle.dumps({"train": train, "test": test}))

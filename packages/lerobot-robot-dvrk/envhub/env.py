@@ -35,7 +35,7 @@ class LeRobotTask(gymnasium.Wrapper):
         super().__init__(env)
         self._task_env, self._size = env.unwrapped, size
         self._reader = FrameReader(self._task_env)
-        numbers = len(self._task_env.task.observation(self._task_env.world))
+        numbers = len(self._task_env.task_numbers())
         spaces: dict[str, gymnasium.Space] = {
             name: gymnasium.spaces.Box(-1e4, 1e4, (count,), np.float32)
             for name, count in (("agent_pos", NUMBERS), ("environment_state", numbers))
@@ -76,7 +76,7 @@ class LeRobotTask(gymnasium.Wrapper):
         env = self._task_env
         observed: dict[str, Any] = {
             "agent_pos": self._reader.state().astype(np.float32),
-            "environment_state": np.asarray(env.task.observation(env.world), dtype=np.float32),
+            "environment_state": env.task_numbers().astype(np.float32),
         }
         if self._size is not None:
             camera = env.camera(self._size)

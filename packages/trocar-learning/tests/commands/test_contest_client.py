@@ -1,4 +1,4 @@
-"""A client of the peg transfer, in process and over ROS 2, and the referee of clients that end, die or do nothing."""
+"""A client of the peg transfer, in process and over ROS 2, and its score of clients that end, die or do nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trocar.errors import TrocarError
 from trocar.transports.topic_bridge import TopicBridge
 from trocar_learning.commands import contest
 from trocar_learning.contest.peg_board import PEG_HEIGHT, PIXELS, T_camera_world
-from trocar_learning.contest.trial import ContestTrial, drawn_scene
+from trocar_learning.envs.contest_trial import ContestTrial, drawn_scene
 
 CLIENT = ROOT / "examples" / "clients" / "peg_transfer.py"
 SIZE = "320x200"
@@ -82,7 +82,7 @@ def test_poses_are_relative_to_the_left_camera_and_servo_cp_takes_them(contest_r
     moved = T_camera_world() @ robot.scene.T_world_tip("PSM1") - T
     np.testing.assert_allclose(moved[:3, 3], [0.0, 0.0, 0.01], atol=1e-3)
     assert trial.begun
-    assert trial.score.path["PSM1"] == pytest.approx(0.01, abs=2e-3)
+    assert trial.path["PSM1"] == pytest.approx(0.01, abs=2e-3)
 
 
 def test_a_client_finds_a_peg_in_process():

@@ -13,7 +13,8 @@ from tools.bench import tasks as timing
 from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar.report.success_rate import clopper_pearson
-from trocar_learning.envs import bench, make_task
+from trocar_learning.envs import make_task, scoring
+from trocar_learning.envs.episode import Episode
 
 
 def test_the_interval_is_that_of_clopper_and_pearson():
@@ -25,26 +26,28 @@ def test_the_interval_is_that_of_clopper_and_pearson():
 
 def test_a_run_continues_where_it_stopped(tmp_path, monkeypatch):
     file = tmp_path / "episodes.jsonl"
-    first = list(bench.episodes(["Reach"], ["random"], ["nominal"], range(1), file))
+    first = list(scoring.episodes(["Reach"], ["random"], ["nominal"], range(1), file))
     counted: list[int] = []
 
     def run(env, policy, seed):
         counted.append(seed)
-        return {"held": True, "first": True, "steps": 2, "seconds": 1.0, "peak_force": 0.0, "drops": 0}
+        return Episode(
+            seed=seed, held=True, first=True, steps=2, seconds=1.0, time=0.04, path=0.0, peak_force=0.0, drops=0
+        )
 
-    monkeypatch.setattr(bench, "run_episode", run)
-    both = list(bench.episodes(["Reach"], ["random"], ["nominal"], range(2), file))
+    monkeypatch.setattr(scoring, "play", run)
+    both = list(scoring.episodes(["Reach"], ["random"], ["nominal"], range(2), file))
     assert counted == [1]
     assert both[0] == first[0]
-    assert bench.read(file) == both
-    assert bench.table(both)[0][:4] == ("Reach", "nominal", "random", "2")
-    assert bench.markdown(both).count("\n") == 3
+    assert scoring.read(file) == both
+    assert scoring.table(both)[0][:4] == ("Reach", "nominal", "random", "2")
+    assert scoring.markdown(both).count("\n") == 3
 
 
 def test_a_file_of_something_else_is_refused(tmp_path):
     (tmp_path / "x").write_text("[1]\n")
     with pytest.raises(TrocarError, match="holds no episodes"):
-        bench.read(tmp_path / "x")
+        scoring.read(tmp_path / "x")
 
 
 def test_the_command_prints_a_table(tmp_path):

@@ -7,9 +7,10 @@ from dataclasses import replace
 from tools import benchmark_page
 from tools.task_films import FOLDER, SHOTS
 from trocar_learning.envs import TASKS
-from trocar_learning.envs.bench import Episode
+from trocar_learning.envs.episode import Episode
 
-EPISODE = Episode("Reach", "expert", "nominal", 3, True, True, 80, 0.125, 0.5, 0)
+REACH = {"task": "Reach", "policy": "expert", "level": "nominal", "seed": 3, "held": True, "first": True}
+EPISODE = Episode.read({**REACH, "steps": 80, "seconds": 0.125, "time": 1.6, "peak_force": 0.5, "drops": 0})
 
 
 def test_the_page_is_that_of_the_recorded_episodes():
@@ -28,9 +29,9 @@ def test_episodes_survive_their_table_and_later_ones_win(tmp_path):
 
 
 def test_points_and_learned_policies_have_their_place(tmp_path):
-    contest = replace(EPISODE, task="PegTransfer", points=8)
+    contest = replace(EPISODE, task="PegTransfer", details={"points": 8})
     learned = replace(EPISODE, policy="mine.npz:12345678")
-    both = benchmark_page.merged([contest, replace(contest, seed=4, points=9, drops=1), learned])
+    both = benchmark_page.merged([contest, replace(contest, seed=4, details={"points": 9}, drops=1), learned])
     (tmp_path / "episodes.csv").write_text(benchmark_page.text(both))
     assert benchmark_page.load(tmp_path / "episodes.csv") == both
     page = benchmark_page.page(both)

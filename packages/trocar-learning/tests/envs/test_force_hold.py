@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar_learning.envs import make_task
-from trocar_learning.envs.bench import run_episode
+from trocar_learning.envs import TaskEnv, make_task
+from trocar_learning.envs.episode import play
 from trocar_learning.envs.tasks import force_hold
 
 SEED = 15  # 0.53 N on 2860 N/m; the surface turns in the middle of the episode
@@ -13,7 +13,7 @@ SEED = 15  # 0.53 N on 2860 N/m; the surface turns in the middle of the episode
 
 def test_the_expert_holds_the_force_where_the_surface_turns_because_it_knows_friction(monkeypatch):
     env = make_task("ForceHold")
-    assert run_episode(env, "expert", SEED)["held"]
+    assert play(env, TaskEnv.expert, SEED).held
     followed = force_hold._followed
 
     def without_friction(env, pad):
@@ -22,4 +22,4 @@ def test_the_expert_holds_the_force_where_the_surface_turns_because_it_knows_fri
         return np.array([pad.height(t) for t in times]), servo
 
     monkeypatch.setattr(force_hold, "_followed", without_friction)
-    assert not run_episode(env, "expert", SEED)["held"]
+    assert not play(env, TaskEnv.expert, SEED).held

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.repository import ROOT
 from trocar_learning.envs import make_task
+from trocar_learning.envs.episode import play
 from trocar_learning.envs.network_policy import load_network
-from trocar_learning.envs.scoring import play
 
 FOLDER = ROOT / "examples" / "policies"
 
@@ -23,7 +23,7 @@ def trials(name: str, level: str, seeds: range, scale: float = 1.0) -> list[tupl
     results = []
     for seed in seeds:
         held = play(env, lambda env: lambda x: scale * act(x), seed).held
-        results.append((held, env.task.rms() if name == "track" else None))
+        results.append((held, float(env.task.rms(env.world)[0]) if name == "track" else None))
     return results
 
 

@@ -16,10 +16,10 @@ from tests.support.waiting import until
 from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar_learning.envs import make_task
-from trocar_learning.envs.bench import episodes
 from trocar_learning.envs.network_export import of_modules, of_rsl_rl, of_sb3
 from trocar_learning.envs.network_policy import NetworkPolicy, load_network
 from trocar_learning.envs.policies import load_policy
+from trocar_learning.envs.scoring import episodes
 
 
 def network(**changes) -> NetworkPolicy:

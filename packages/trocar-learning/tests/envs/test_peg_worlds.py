@@ -1,4 +1,4 @@
-"""PegTransfer as many worlds: its referee in arrays judges as that of the single environment."""
+"""PegTransfer as many worlds: its rules judge as in the single environment."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.peg_trial import PegTrial
 from tests.support.repository import SUPPORT
 from trocar.spatial import pose, quaternion, rotation
-from trocar_learning.contest import Referee, referee
 from trocar_learning.contest.peg_board import PEGS
 from trocar_learning.envs import make_task
-from trocar_learning.envs.task_env import RATE
+from trocar_learning.envs.tasks.peg_rules import REST
+from trocar_learning.envs.world import RATE
 from trocar_learning.envs.worlds import Episodes, TaskWorlds
 
 ARMS = ("PSM1", "PSM2")
@@ -56,50 +57,48 @@ def bits(links: dict[str, set[str]]) -> list[int]:
     return [sum(values[link] for link in links.get(arm, ())) for arm in ARMS]
 
 
-def test_worlds_are_judged_as_by_the_referee(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worlds_are_judged_as_single_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """Points, their times, drops, sides and ends of random games without physics."""
     seeds = (0, 1, 2, 3)
     episodes = Episodes.drawn("PegTransfer", seeds)
     worlds = TaskWorlds(episodes, len(seeds), backend="threads")
     layout, engine = episodes.layout, worlds.batch.worlds
-    scenes, judges, games = [], [], []
+    trials, games = [], []
     for seed in seeds:
         env = make_task("PegTransfer")
         env.reset(seed=seed)
-        scenes.append(env.world.scene)
-        judges.append(Referee(scenes[-1]))
-        T_board, board = scenes[-1].objects["board"].pose, judges[-1].layout
+        trials.append(PegTrial(env.world.scene))
+        T_board, board = trials[-1].scene.objects["board"].pose, trials[-1].rules.layout
         rng = np.random.default_rng(seed)
         games.append([RandomPlay(rng, T_board, board.posts, list(board.used)) for _ in PEGS])
     touched = np.zeros((len(seeds), len(layout.arms), len(layout.objects)), dtype=np.int32)
     monkeypatch.setattr(engine, "touch", lambda: touched)
     monkeypatch.setattr(engine, "step", lambda cycles: None)
     for k in range(1, 500):
-        for w, scene in enumerate(scenes):
-            scene.data.time, hands = k / RATE, {}
+        for w, trial in enumerate(trials):
+            scene = trial.scene
+            scene.data.time = k / RATE
             for name, game in zip(PEGS, games[w], strict=True):
-                T, speed, hands[name] = game.step()
+                T, speed, links = game.step()
                 placed = layout.objects[name]
                 scene.objects[name].pose = T
                 scene.data.qvel[placed.v] = speed
                 engine.qpos[w, placed.q : placed.q + 7] = [*T[:3, 3], *quaternion(T[:3, :3])]
                 engine.qvel[w, placed.v : placed.v + 6] = [speed, 0.0, 0.0, 0.0, 0.0, 0.0]
-                touched[w, :, list(layout.objects).index(name)] = bits(hands[name])
-            monkeypatch.setattr(referee, "fingers_on", lambda scene, hands=hands: hands)
-            judges[w].update(scene)
+                touched[w, :, list(layout.objects).index(name)] = bits(links)
+                trial.parts |= {(arm, name): value for arm, value in zip(ARMS, bits(links), strict=True)}
+            trial.judge()
         _, _, terminated, _, info = worlds.step(np.zeros((len(seeds), worlds.size)))
-        scores = [judge.score for judge in judges]
-        assert info["points"].tolist() == [score.points for score in scores]
-        assert info["drops"].tolist() == [score.drops for score in scores]
-        assert np.allclose(info["last_point"], [score.last_time for score in scores])
-        assert terminated.tolist() == [bool(score.ended) for score in scores]
-        assert worlds.memory["target"].tolist() == [judge.target for judge in judges]
-    placements = [placement for score in scores for placement in score.placements]
-    assert sum(placement.counted for placement in placements) >= 4
-    assert sum(not placement.counted for placement in placements) >= 4
-    assert sum(score.drops for score in scores) >= 4
-    assert any(score.ended for score in scores)
-    assert any(judge.target < 0 or judge.score.points > len(PEGS) for judge in judges)
+        scores = [trial.score("points", "drops", "target") for trial in trials]
+        counts = np.stack([info["points"], info["drops"], worlds.memory["target"]], -1)
+        assert counts.tolist() == [list(score) for score in scores]
+        assert np.allclose(info["last_point"], [trial.value("last") for trial in trials])
+        assert terminated.tolist() == [trial.value("out") > 0 for trial in trials]
+    points, drops, targets = zip(*scores, strict=True)
+    assert sum(points) >= 4
+    assert sum(drops) >= 4
+    assert any(trial.value("out") for trial in trials)
+    assert min(targets) < 0 or max(points) > len(PEGS)
 
 
 def test_a_recorded_handover_gives_its_point_in_a_world() -> None:
@@ -118,10 +117,10 @@ def test_a_recorded_handover_gives_its_point_in_a_world() -> None:
     assert info["points"][0] == 1
     assert not terminated[0]
     assert info["drops"][0] == 0
-    assert info["last_point"][0] == pytest.approx((len(rewards) / RATE) - referee.REST, abs=1e-9)
+    assert info["last_point"][0] == pytest.approx((len(rewards) / RATE) - REST, abs=1e-9)
 
 
-def test_a_reset_clears_the_referee_of_the_masked_worlds_alone() -> None:
+def test_a_reset_clears_the_score_of_the_masked_worlds_alone() -> None:
     worlds = TaskWorlds(Episodes.drawn("PegTransfer", (0, 1)), 2, backend="threads")
     fresh = dict(worlds.memory)
     odd = {name: ~values if values.dtype == bool else values + 3 for name, values in fresh.items()}

@@ -98,21 +98,22 @@ def test_stiffness_falls_with_the_distance_and_with_the_cover():
 def test_pressed_jaws_feel_the_stiffness_of_the_place_as_a_weight_at_rest():
     env = make_task("Palpate")
     env.reset(seed=1)
-    task, world = env.task, env.world
+    world = env.world
     block = world.scene.objects["tissue"]
     assert isinstance(block, PlacedPhantom)
-    while task.measured < 0.6:
+    while world.value("measured") < 0.6:
         env.step(DOWN)
     rest = np.append(np.zeros(6), [CLOSED, 0.0, 0.0, -1.0])
     for _ in range(15):
         env.step(rest)
     end = (world.scene.T_world_tip("PSM") @ [0.0, 0.0, block.thing.reach, 1.0])[:3]
-    x, y, z = (end - task.T_face[:3, 3]) @ task.T_face[:3, :3]
-    distance = np.hypot(x - task.ball.centre[0], y - task.ball.centre[1])
-    assert task.force == pytest.approx(float(task.ball.stiffness(distance)) * -z, rel=0.02)
+    T_face, ball, force = np.asarray(block.thing.pose), block.thing.inclusion, world.value("force")
+    x, y, z = (end - T_face[:3, 3]) @ T_face[:3, :3]
+    distance = np.hypot(x - ball.centre[0], y - ball.centre[1])
+    assert force == pytest.approx(float(ball.stiffness(distance)) * -z, rel=0.02)
     # the motors carry it: effort of the insertion beyond friction and weight
     assert world.scene.data.xfrc_applied.any()
-    assert task.details()["peak_force"] >= task.force
+    assert env.task.details(world)["peak_force"][0] >= force
 
 
 def test_too_much_force_and_a_wrong_declaration_end_an_episode():
@@ -125,12 +126,12 @@ def test_too_much_force_and_a_wrong_declaration_end_an_episode():
     assert terminated
     assert info["peak_force"] > 3.0
     env.reset(seed=1)
-    wrong = -np.sign(env.task.place)
+    wrong = -np.sign(env.world.value("place"))
     *_, terminated, _, info = env.step(np.concatenate([np.zeros(6), [CLOSED], wrong, [1.0]]))
     assert terminated
     assert not info["is_success"]
     env.reset(seed=1)
-    *_, terminated, _, info = env.step(np.concatenate([np.zeros(6), [CLOSED], env.task.place / 0.015, [1.0]]))
+    *_, terminated, _, info = env.step(np.concatenate([np.zeros(6), [CLOSED], env.world.value("place") / 0.015, [1.0]]))
     assert terminated
     assert info["is_success"]
 

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from trocar.cli import app
 from trocar_learning.envs import make_task
+from trocar_learning.envs.episode import Episode
 from trocar_learning.envs.score_report import score_report
-from trocar_learning.envs.scoring import ScoredTrial, headings, of_info, summary
+from trocar_learning.envs.scoring import headings, summary
 
 OWN = """
 import numpy as np
@@ -108,7 +109,10 @@ def test_the_file_of_an_earlier_run_is_replaced_after_an_error(tmp_path, write):
 
 
 def test_the_summary_counts_held_and_first_apart():
-    trials = [ScoredTrial(0, True, True, 1.0, 0.1, 2.0, 1), ScoredTrial(1, False, True, 3.0, 0.3, 1.0, 0)]
+    trials = [
+        Episode(seed=0, held=True, first=True, time=1.0, path=0.1, peak_force=2.0, drops=1),
+        Episode(seed=1, held=False, first=True, time=3.0, path=0.3, peak_force=1.0, drops=0),
+    ]
     figures = summary(trials)
     assert (figures["success"], figures["first_success"], figures["drops"]) == (0.5, 1.0, 1)
     assert (figures["mean_time"], figures["peak_force"]) == (2.0, 2.0)
@@ -116,7 +120,8 @@ def test_the_summary_counts_held_and_first_apart():
 
 def test_the_page_keeps_the_capitals_of_units_and_names_columns_with_them():
     details = {"points": 3, "last_point": 41.5}
-    trial = ScoredTrial(0, True, True, 60.0, 1.5, 2.5, 0, details)
+    figures = {"time": 60.0, "path": 1.5, "peak_force": 2.5, "drops": 0}
+    trial = Episode.read({"seed": 0, "held": True, "first": True, **figures, **details})
     report = score_report("PegTransfer", "expert", "nominal", [trial])
     assert report.paragraphs[0] == (
         "Level: nominal. Mean points 3.00, success 100 % (95 % interval 3 to 100 %, n = 1), 0 drops, "
@@ -128,6 +133,6 @@ def test_the_page_keeps_the_capitals_of_units_and_names_columns_with_them():
 def test_points_of_the_peg_transfer_are_figures_of_its_trials():
     env = make_task("PegTransfer")
     _, info = env.reset(seed=0)
-    trial = of_info(0, info)
+    trial = Episode.of(0, info)
     assert trial.details["points"] == 0
     assert summary([trial])["mean_points"] == 0.0

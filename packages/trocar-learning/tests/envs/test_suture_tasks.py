@@ -19,11 +19,11 @@ def test_tissue_holds_a_needle_that_was_placed_through_it_by_friction_alone():
     assert kinds[0] == "exit"
     assert kinds[-1] == "entry"
     assert set(kinds[1:-1]) == {"path"}
-    before, resting = task.T_needle(world), env.modes[ARM].resting
+    before, resting = world.T_world_object("needle"), env.modes[ARM].resting
     for _ in range(5):
         env.step(resting)
-    assert np.linalg.norm(task.T_needle(world)[:3, 3] - before[:3, 3]) < 1e-4
-    assert task.force < 0.02  # only the weight of needle and thread
+    assert np.linalg.norm(world.T_world_object("needle")[:3, 3] - before[:3, 3]) < 1e-4
+    assert world.value("force") < 0.02  # only the weight of needle and thread
     # the friction of the tunnel is that of its length
     drag = tissue.thing.piercing.drag
     inside = tissue.forces[-1].s - tissue.forces[0].s
@@ -47,5 +47,5 @@ def test_a_straight_pull_of_a_curved_needle_ends_the_episode_by_its_force():
         over = terminated or truncated
     assert terminated
     assert not info["is_success"]
-    assert env.task.strongest > MAX_FORCE
-    assert env.task.passed(env.world) < SHAPE.length
+    assert env.world.value("strongest") > MAX_FORCE
+    assert env.task.passed(env.world)[0] < SHAPE.length

@@ -14,9 +14,9 @@ from gymnasium.utils.env_checker import check_env
 
 import trocar_learning.envs
 from trocar.errors import TrocarError
-from trocar_learning.contest.trial import drawn_scene
 from trocar_learning.envs import TaskEnv, make_task
 from trocar_learning.envs.actions import MODES
+from trocar_learning.envs.contest_trial import drawn_scene
 from trocar_learning.envs.registration import ALL_TASKS
 
 SLOW = {"Insert", "Pullout"}  # their experts need more than 5 s; the skills that they use have tests of their own

@@ -19,8 +19,9 @@ from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
 
 from tests.support.waiting import TIMEOUT
 from trocar.errors import TrocarError
+from trocar_learning.envs.registration import batched_tasks
 from trocar_learning.envs.vector_env import ThreadedVectorEnv
-from trocar_learning.envs.worlds import WORLD_TASKS, Episodes, TaskWorlds
+from trocar_learning.envs.worlds import Episodes, TaskWorlds
 from trocar_learning.envs.worlds.vector_worlds import WorldsVectorEnv
 
 BACKENDS = ("environments", "threads")
@@ -34,7 +35,7 @@ def reaching(request: pytest.FixtureRequest) -> Iterator[VectorEnv]:
     env.close()
 
 
-@pytest.mark.parametrize("task", WORLD_TASKS)
+@pytest.mark.parametrize("task", batched_tasks())
 def test_make_vec_steps_worlds_with_the_episodes_of_single_environments(task: str) -> None:
     name = f"trocar/{task}-v0"
     worlds = gymnasium.make_vec(name, num_envs=2, backend="threads", episodes=4)
@@ -82,7 +83,7 @@ def test_an_episode_of_a_world_that_ends_is_reported_in_its_step() -> None:
     env = WorldsVectorEnv(worlds)
     env.reset()
     assert "final_obs" not in env.step(np.zeros((2, 7)))[4]
-    worlds.elapsed[0] = worlds.episodes.periods - 1
+    worlds.elapsed[0] = worlds.task.periods - 1
     observation, reward, terminated, truncated, infos = env.step(np.full((2, 7), 0.5))
     assert truncated.tolist() == [True, False]
     assert not terminated.any()
@@ -240,7 +241,7 @@ def test_bad_options_of_make_vec_are_refused(options: dict[str, Any], words: str
 
 
 def test_tasks_without_worlds_are_named() -> None:
-    with pytest.raises(TrocarError, match="task of many worlds 'Palpate' is unknown"):
+    with pytest.raises(TrocarError, match="Palpate needs scenes of its own"):
         gymnasium.make_vec("trocar/Palpate-v0", num_envs=2, backend="threads")
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from trocar_learning.envs.registration import batched_tasks
 from trocar_learning.envs.tasks import needle_handover
-from trocar_learning.envs.worlds import WORLD_TASKS, Episodes, TaskWorlds
+from trocar_learning.envs.world import RATE
+from trocar_learning.envs.worlds import Episodes, TaskWorlds
 from trocar_learning.envs.worlds.task_worlds import DIVERGED_REWARD
 
 STEPS = 4
@@ -25,7 +27,8 @@ def played(worlds: TaskWorlds, world: int) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize(
-    ("task", "level"), [*((task, "nominal") for task in WORLD_TASKS), ("Track", "3sigma"), ("NeedleHandover", "3sigma")]
+    ("task", "level"),
+    [*((task, "nominal") for task in batched_tasks()), ("Track", "3sigma"), ("NeedleHandover", "3sigma")],
 )
 def test_a_world_keeps_nothing_of_its_last_episode(task: str, level: str) -> None:
     """Bit for bit, after an episode of full actions and after one that diverged; the other world goes on."""
@@ -77,7 +80,7 @@ def test_pickled_episodes_play_as_the_drawn_ones() -> None:
     assert played(TaskWorlds(travelled, 2, backend="threads"), 1) == expected
 
 
-@pytest.mark.parametrize("task", WORLD_TASKS)
+@pytest.mark.parametrize("task", batched_tasks())
 def test_a_world_that_diverges_is_terminated_without_success(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
     worlds = TaskWorlds(Episodes.drawn(task, (4, 5)), 2, backend="threads")
     monkeypatch.setattr(type(worlds.task), "solved", lambda self, worlds: np.ones(2, dtype=bool))
@@ -94,7 +97,7 @@ def test_a_world_that_diverges_is_terminated_without_success(task: str, monkeypa
 def test_success_needs_the_condition_for_its_time_within_one_episode(monkeypatch: pytest.MonkeyPatch) -> None:
     worlds = TaskWorlds(Episodes.drawn("Reach", (0, 1)), 2, backend="threads")
     monkeypatch.setattr(type(worlds.task), "solved", lambda self, worlds: np.ones(2, dtype=bool))
-    held, zeros = worlds.episodes.held, np.zeros((2, worlds.size))
+    held, zeros = round(worlds.task.held * RATE), np.zeros((2, worlds.size))
     assert held == 25  # 0.5 s
     for _ in range(held - 1):
         assert not worlds.step(zeros)[4]["is_success"].any()
@@ -108,7 +111,7 @@ def test_success_needs_the_condition_for_its_time_within_one_episode(monkeypatch
 
 def test_an_episode_is_truncated_after_its_last_period() -> None:
     worlds = TaskWorlds(Episodes.drawn("Reach", [0]), 1, backend="threads")
-    worlds.elapsed[:] = worlds.episodes.periods - 2
+    worlds.elapsed[:] = worlds.task.periods - 2
     assert [bool(worlds.step(np.zeros((1, 7)))[3][0]) for _ in range(2)] == [False, True]
 
 
@@ -136,14 +139,15 @@ def test_an_object_at_its_goal_counts_in_the_right_jaws(
     """Contacts without physics; the object is at its goal, then just beyond the tolerance."""
     worlds = TaskWorlds(Episodes.drawn(task, [0]), 1, backend="threads")
     kind, layout, engine = worlds.task, worlds.episodes.layout, worlds.batch.worlds
+    name = "needle" if task == "NeedleHandover" else kind.thing
     parts = np.zeros((1, len(layout.arms), len(layout.objects)), dtype=np.int32)
     for arm, bits in touched.items():
-        parts[0, list(layout.arms).index(arm), list(layout.objects).index(kind.thing)] = bits
+        parts[0, list(layout.arms).index(arm), list(layout.objects).index(name)] = bits
     monkeypatch.setattr(engine, "touch", lambda: parts)
     monkeypatch.setattr(engine, "step", lambda cycles: None)
-    first = layout.objects[kind.thing].q
+    first = layout.objects[name].q
     for away, expected in ((0.99, solved), (1.01, False)):
-        goal = worlds.episodes.numbers["goal"][0] + [0.0, away * kind.tolerance, 0.0]
+        goal = worlds.episodes.numbers["goal"][0] + [0.0, away * kind.goal_tolerance, 0.0]
         engine.qpos[0, first : first + 3] = goal
         assert worlds.step(np.zeros((1, worlds.size)))[4]["solved"].tolist() == [expected]
 

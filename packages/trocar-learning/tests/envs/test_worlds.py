@@ -13,8 +13,9 @@ from trocar.errors import TrocarError
 from trocar.spatial import pose_error
 from trocar_learning.envs import make_task
 from trocar_learning.envs.policy_features import FEATURES
+from trocar_learning.envs.registration import batched_tasks
 from trocar_learning.envs.tasks import track
-from trocar_learning.envs.worlds import Episodes, TaskWorlds, rigid_tasks
+from trocar_learning.envs.worlds import Episodes, TaskWorlds
 
 pytestmark = pytest.mark.xdist_group("worlds")  # one worker: fixtures are built once
 SEEDS = (5, 6)
@@ -28,7 +29,7 @@ def picking() -> Episodes:
 
 
 @pytest.mark.parametrize("level", ["nominal", "3sigma"])
-@pytest.mark.parametrize("task", ["Reach", "Track", "NeedlePick", "NeedleHandover", "PegLift", "PegTransfer"])
+@pytest.mark.parametrize("task", batched_tasks())
 def test_worlds_have_the_numbers_of_the_single_environment(task: str, level: str) -> None:
     """Observations, rewards and success of random actions, in double precision."""
     worlds = TaskWorlds(Episodes.drawn(task, SEEDS, level=level), 2, backend="threads")
@@ -40,10 +41,12 @@ def test_worlds_have_the_numbers_of_the_single_environment(task: str, level: str
         actions = rng.uniform(-1.0, 1.0, (2, worlds.size))
         steps = [env.step(action) for env, action in zip(envs, actions, strict=True)]
         observation, reward, terminated, truncated, info = worlds.step(actions)
-        assert np.allclose(observation, [step[0] for step in steps], rtol=1e-4, atol=1e-5)
+        # jaws that hold a needle from the start on amplify rounding: rates of joints
+        loose = 30.0 if task == "Place" else 1.0
+        assert np.allclose(observation, [step[0] for step in steps], rtol=1e-4, atol=1e-5 * loose)
         # Track's reward is a square of millimetres: tips of the loops and of the joints are 2e-9 m apart
         rtol = 2e-5 if task == "Track" else 0.0
-        assert np.allclose(reward, [step[1] for step in steps], rtol=rtol, atol=1e-6)
+        assert np.allclose(reward, [step[1] for step in steps], rtol=rtol, atol=1e-6 * loose)
         assert terminated.tolist() == [step[2] for step in steps]
         assert not truncated.any()
         assert not info["diverged"].any()
@@ -58,7 +61,7 @@ def test_the_expert_of_a_single_environment_succeeds_in_a_world(task: str, thing
         action = expert(seen)
         seen, _, over, _, _ = env.step(action)
         _, _, terminated, _, info = worlds.step(action[None])
-    assert env.task.held_now
+    assert env.world.value("held")
     assert worlds.held("PSM", thing)[0]
     assert terminated[0]
     assert info["is_success"][0]
@@ -96,20 +99,19 @@ def test_the_next_episode_of_a_level_has_its_own_robot() -> None:
 def test_tracking_is_judged_over_the_end_of_an_episode(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error of the tip over the last 0.2 s of a shortened episode: that of the single environment."""
     monkeypatch.setattr(track.TrackTask, "duration", 0.4)
-    for module in (track, rigid_tasks):
-        monkeypatch.setattr(module, "JUDGED", 0.2)
+    monkeypatch.setattr(track, "JUDGED", 0.2)
     worlds, env = TaskWorlds(Episodes.drawn("Track", [3]), 1, backend="threads"), make_task("Track")
     env.reset(seed=3)
-    for _ in range(worlds.episodes.periods):
+    for _ in range(worlds.task.periods):
         env.step(np.zeros(7))
         *_, terminated, truncated, info = worlds.step(np.zeros((1, 7)))
-    assert worlds.task.rms(worlds)[0] == pytest.approx(env.task.rms(), rel=1e-4)
-    assert worlds.memory["count"][0] == len(env.task.squares) == 10
+    assert worlds.task.rms(worlds)[0] == pytest.approx(env.task.rms(env.world)[0], rel=1e-4)
+    assert worlds.memory["count"][0] == env.world.value("count") == 10
     assert truncated[0]
-    assert bool(info["is_success"][0]) == bool(terminated[0]) == env.task.solved(env.world)
+    assert bool(info["is_success"][0]) == bool(terminated[0]) == bool(env.task.solved(env.world)[0])
     first = worlds.task.rms(worlds)[0]
     worlds.reset(np.array([True]))  # the same episode again
-    for _ in range(worlds.episodes.periods):
+    for _ in range(worlds.task.periods):
         worlds.step(np.zeros((1, 7)))
     assert worlds.memory["count"][0] == 10
     assert worlds.task.rms(worlds)[0] == first
@@ -231,7 +233,7 @@ def test_grip_features_lead_to_the_grip(name: str) -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: Episodes.drawn("Palpate", [0]), "Known: Reach"),
+        (lambda: Episodes.drawn("Palpate", [0]), "Many worlds run Reach"),
         (lambda: Episodes.drawn("Reach", []), "at least one seed"),
         (lambda: Episodes.drawn("Reach", [1.5]), "seed must be a whole number"),
         (lambda: Episodes.drawn("Reach", ["a"]), "seed must be a whole number"),

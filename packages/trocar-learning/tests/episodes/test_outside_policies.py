@@ -202,7 +202,7 @@ class Still:
 def test_a_driven_episode_has_the_points_of_the_peg_transfer(monkeypatch):
     monkeypatch.setattr(PegTransferTask, "duration", 0.04)
     (episode,) = evaluate("PegTransfer", Still(), 1)
-    assert (episode.points, episode.steps, episode.held) == (0, 2, False)
+    assert (episode.details["points"], episode.steps, episode.held) == (0, 2, False)
 
 
 POLICY = """

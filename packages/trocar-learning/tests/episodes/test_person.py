@@ -34,7 +34,7 @@ def steered(keyboard, task):
     world = task.env.world
     readings = task.robot.readings("PSM")
     T_display_world = readings.T_reference_base @ inverse(world.T_world_base["PSM"])
-    goal = (T_display_world @ np.append(task.env.task.goal, 1.0))[:3]
+    goal = (T_display_world @ np.append(task.env.world.value("goal"), 1.0))[:3]
     way = goal - readings.measured_pose()[:3, 3]
     keyboard.hold({key for key, (_, twist) in MOTIONS.items() if twist[:3] @ way > 1e-3 * np.abs(twist[:3]).max()})
 

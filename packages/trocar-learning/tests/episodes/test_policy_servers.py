@@ -93,7 +93,7 @@ def goal():
     env = make_task("Reach", mode="tip_increment")
     env.reset(seed=3)
     assert isinstance(env.task, ReachTask)
-    return env.task.goal
+    return env.world.value("goal")
 
 
 def test_a_policy_at_an_address_solves_reach(goal):

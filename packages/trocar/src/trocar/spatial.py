@@ -7,7 +7,7 @@ six-vectors linear first, quaternions wxyz.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from trocar.checks import MAX_COMMAND, numbers
 from trocar.errors import TrocarError
 
 Array = NDArray[Any]
+Values: TypeAlias = Any  # an array of NumPy, torch, JAX or Warp, or values that convert to one
 
 ROTATION_TOLERANCE = 1e-6
 _IDENTITY = np.eye(4)  # np.eye takes longer than a copy

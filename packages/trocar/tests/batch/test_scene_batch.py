@@ -511,3 +511,56 @@ def test_a_missing_gpu_is_named(scene: Scene) -> None:
         pytest.skip("there is a GPU")
     with pytest.raises(TrocarError, match="no NVIDIA GPU"):
         batch.SceneBatch(scene, 2, backend="warp")
+
+
+@needs_warp
+def test_commands_of_device_arrays_stay_there(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors as commands act as NumPy's arrays do, and no command reads numbers on the host."""
+    import torch
+
+    from trocar.batch import scenes
+
+    scene.reset()
+    gravity = scene.arms["PSM"].mechanism.gravity(Q)
+    commands = {
+        "servo": lambda worlds, of: worlds.servo("PSM", of(Q + 0.02), of(np.full(7, 0.01))),
+        "apply": lambda worlds, of: worlds.apply("PSM", of(gravity), limited=True),
+        "tips": lambda worlds, of: worlds.tip_increments("PSM", of(np.full(7, 1e-4)), 0.02),
+    }
+    worlds = batch.SceneBatch(scene, 3, backend="warp", device="cpu")
+
+    def ends(of: object) -> list[object]:
+        after = []
+        for command in commands.values():
+            worlds.reset()
+            command(worlds, of)
+            worlds.step(20)
+            after.append(worlds.numpy(worlds.q["PSM"]))
+        return after
+
+    expected = ends(lambda rows: np.tile(rows, (3, 1)))
+
+    def on_host(*_: object, **__: object) -> None:
+        raise AssertionError("a command was read on the host")
+
+    monkeypatch.setattr(scenes, "world_rows", on_host)
+    for moved, there in zip(
+        ends(lambda rows: torch.tensor(np.tile(rows, (3, 1)), dtype=torch.float32)), expected, strict=True
+    ):
+        assert np.allclose(moved, there, rtol=0.0, atol=2e-6)
+
+
+@needs_warp
+def test_deterministic_worlds_have_the_same_bits_twice(scene: Scene) -> None:
+    """MuJoCo Warp gets all its switches; without the option none."""
+    import mujoco_warp
+
+    scene.reset()
+    ends = []
+    for _ in range(2):
+        worlds = batch.SceneBatch(scene, 2, backend="warp", device="cpu", deterministic=True)
+        assert worlds.worlds.m.opt.deterministic == int(mujoco_warp.DeterminismType.ALL)
+        worlds.apply("PSM", scene.arms["PSM"].mechanism.gravity(Q) + [0, 0, 6.0, 0, 0, 0, 0])
+        worlds.step(150)
+        ends.append(worlds.numpy(worlds.q["PSM"]).tobytes())
+    assert ends[0] == ends[1]

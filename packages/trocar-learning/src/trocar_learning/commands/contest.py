@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from trocar.robot.robot import Robot
     from trocar.simulation import Scene
     from trocar.transports.camera import CameraSettings
-    from trocar_learning.contest.trial import ContestTrial
-    from trocar_learning.envs.scoring import ScoredTrial
+    from trocar_learning.envs.contest_trial import ContestTrial
+    from trocar_learning.envs.episode import Episode
 
 IMAGE_RATE = 30.0  # of the competition's cameras [Hz]
 BEGIN_TIMEOUT = 60.0  # real time until the first motion of a client [s]
@@ -49,7 +49,7 @@ def contest(
 
     Example: [bold]trocar serve contest --seed 3 --view[/bold]
 
-    Poses are relative to the left camera. Prints the referee's score at the end. To run a client and score it:
+    Poses are relative to the left camera. Prints the score at the end. To run a client and score it:
     [bold]trocar score PegTransfer --client COMMAND[/bold]. Requires pip install 'trocar\\[ros2]'.
     """
     size = pixels("--image-size", image_size)
@@ -82,7 +82,7 @@ def contest(
 def contest_camera(scene: Scene, rate: float, size: tuple[int, int]) -> CameraSettings:
     """The competition's cameras in a scene."""
     from trocar.transports.camera import CameraSettings
-    from trocar_learning.contest.scene import PEG_TRANSFER
+    from trocar_learning.envs.contest_scene import PEG_TRANSFER
 
     return CameraSettings(scene, "stereo", rate=rate, size=size, fixed=PEG_TRANSFER.camera, compressed=False)
 
@@ -90,7 +90,7 @@ def contest_camera(scene: Scene, rate: float, size: tuple[int, int]) -> CameraSe
 def open_contest(running: ExitStack, seed: int, pace: str | float = "real") -> tuple[Robot, ContestTrial]:
     """A live robot at the board of a seed, and its trial."""
     from trocar.robot.robot import Robot
-    from trocar_learning.contest.trial import ContestTrial, drawn_scene
+    from trocar_learning.envs.contest_trial import ContestTrial, drawn_scene
 
     if seed < 0:
         raise TrocarError(f"--seed must be at least 0, got {seed}")
@@ -104,8 +104,8 @@ def client_trial(
     domain: int,
     settings: Mapping[str, Any],
     progress: Callable[[float], None],
-) -> ScoredTrial:
-    """Serve the board of a seed in ROS 2, run a client and referee it.
+) -> Episode:
+    """Serve the board of a seed in ROS 2, run a client and judge it.
 
     The trial begins with the client's first command and ends after three minutes, when a peg leaves the workspace, or
     when the client ends by itself.
@@ -114,8 +114,9 @@ def client_trial(
         settings: `pictures`, the size of the images [pixels] or None for none. Default: that of the competition.
     """
     from trocar.transports.ros2.bridge import Ros2Bridge
-    from trocar_learning.contest import DURATION
     from trocar_learning.contest.peg_board import PIXELS
+    from trocar_learning.envs.episode import Episode
+    from trocar_learning.envs.tasks.peg_rules import DURATION
 
     check_known("setting of a client", ("pictures",), *settings)
     words = client_words(command)
@@ -131,29 +132,17 @@ def client_trial(
                 raise TrocarError(bridge.error or f"the simulation stopped: {robot.error!r}")
             if not trial.begun and time.monotonic() > deadline:
                 raise TrocarError(f"the client {shown(command)} sent no motion within {BEGIN_TIMEOUT:g} s")
-            progress(trial.score.time / DURATION)
+            progress(trial.time / DURATION)
             time.sleep(POLL_INTERVAL)
         if client.status:
             raise TrocarError(
-                f"the client {shown(command)} ended with status {client.status} after {trial.score.time:.1f} s; "
+                f"the client {shown(command)} ended with status {client.status} after {trial.time:.1f} s; "
                 "run it by itself against trocar serve contest"
             )
         if not trial.begun:
             raise TrocarError(f"the client {shown(command)} ended without a motion")
         with robot.bus.lock:
-            return contest_result(seed, trial, "" if trial.over else "the client ended")
-
-
-def contest_result(seed: int, trial: ContestTrial, ended: str = "") -> ScoredTrial:
-    """The trial of `trocar score` for a live one."""
-    from trocar_learning.contest.peg_board import PEGS
-    from trocar_learning.envs.scoring import ScoredTrial
-
-    score = trial.score
-    details: dict[str, Any] = {"points": score.points, "last_point": score.last_time}
-    done = score.points >= len(PEGS)
-    figures: Any = {"time": score.time, "path": sum(score.path.values()), "peak_force": score.peak_force}
-    return ScoredTrial(seed, done, done, drops=score.drops, details=details, ended=score.ended or ended, **figures)
+            return Episode.of(seed, trial.info(), ended=trial.ended or ("" if trial.over else "the client ended"))
 
 
 def client_words(command: str) -> list[str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trocar.commands.options import pixels
@@ -13,7 +12,7 @@ from trocar.errors import TrocarError, check_known
 from trocar_learning.commands.task_names import task_name
 
 if TYPE_CHECKING:
-    from trocar_learning.envs.policies import PolicyOf
+    from trocar_learning.envs.episode import Episode, Observer, PolicyOf
     from trocar_learning.envs.task_env import TaskEnv
 
 OUTSIDE = ("rate", "steps", "timeout", "pictures")  # settings of a server, a LeRobot policy or a client
@@ -88,24 +87,53 @@ def _pictures(value: str) -> tuple[int, int] | None:
     return None if value == NONE else pixels("--set pictures", value)
 
 
+# Plays the episode of a seed and reports its progress, from 0 to 1, to a function; observers follow policies only.
+Play = Callable[..., "Episode"]
+
+
+def opened_play(running: ExitStack, player: Player) -> Play:
+    """The function that plays the episodes of a player, closed with `running`."""
+    if player.client is not None:
+        return _client_play(player, player.client)
+    from trocar_learning.envs.episode import play
+
+    env, policy_of = opened_player(running, player)
+
+    def run(seed: int, progress: Callable[[float], None], *observers: Observer) -> Episode:
+        return play(env, policy_of, seed, lambda step: progress(step.env.steps / env.task.periods), *observers)
+
+    return run
+
+
+def _client_play(player: Player, client: str) -> Play:
+    """Runs of a client in ROS 2."""
+    from trocar.commands.serve import checked_domain
+    from trocar_learning.commands.contest import client_trial
+
+    check_known("task of a client", ("PegTransfer",), player.task)
+    check_known("level of a client", ("nominal",), player.level)
+    if wrist_options(player.settings):
+        raise TrocarError("a client plays on rigid wrists; leave out --set wrist and compensation")
+    domain = checked_domain(None, "lo")
+    return lambda seed, progress: client_trial(client, seed, domain, player.settings, progress)
+
+
 def opened_player(running: ExitStack, player: Player) -> tuple[TaskEnv, PolicyOf]:
     """Environment and policy of a player, closed with `running`."""
-    from trocar_learning.envs.bench import POLICIES, scripted_policy
-    from trocar_learning.envs.policies import environment_options, load_policy
+    from trocar_learning.envs.policies import POLICIES, environment_options, policy_of
     from trocar_learning.envs.registration import make_task
     from trocar_learning.episodes.outside import check_policy, is_file
 
     wrist = wrist_options(player.settings)
-    if len(player.settings) > len(wrist) and (player.name in POLICIES or is_file(player.name)):
+    inside = player.name in POLICIES or is_file(player.name)
+    if len(player.settings) > len(wrist) and inside:
         raise TrocarError(f"--set goes with a server, a LeRobot policy or a client, except for {' and '.join(WRIST)}")
-    if player.name in POLICIES:
-        scripted = make_task(player.task, level=player.level, **wrist)
-        return scripted, lambda env: scripted_policy(env, player.name, int(env.np_random_seed or 0))
-    check_policy(player.name)
-    if not is_file(player.name):
+    if player.name not in POLICIES:
+        check_policy(player.name)
+    if not inside:
         return _driven(running, player)
-    policy_of = load_policy(Path(player.name))
-    return make_task(player.task, level=player.level, **environment_options(policy_of), **wrist), policy_of
+    policy = policy_of(player.name)
+    return make_task(player.task, level=player.level, **environment_options(policy), **wrist), policy
 
 
 def _driven(running: ExitStack, player: Player) -> tuple[TaskEnv, PolicyOf]:

@@ -12,13 +12,13 @@ import typer
 
 from trocar.commands.options import argument, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table, show_written
-from trocar.errors import TrocarError, check_known
-from trocar_learning.commands.players import Player, opened_player, settings_of, wrist_options
+from trocar.errors import TrocarError
+from trocar_learning.commands.players import Player, opened_play, opened_player, settings_of, wrist_options
 from trocar_learning.commands.score_table import list_tasks, score_table
 
 if TYPE_CHECKING:
+    from trocar_learning.envs.episode import Episode
     from trocar_learning.envs.score_film import EpisodeFilm
-    from trocar_learning.envs.scoring import ScoredTrial
 
 FOLDER = Path("trocar-score")
 
@@ -108,19 +108,20 @@ def score(
 def _score(player: Player, seeds: Sequence[int], json_file: Path | None, folder: Path | None, filmed: bool) -> None:
     """Play all seeds, print and write the result."""
     from trocar.files import check_writable, write_json
+    from trocar_learning.envs.score_film import EpisodeFilm
     from trocar_learning.envs.scoring import headings, row, sentence, to_json
 
     if filmed and player.client is not None:
         raise TrocarError("--video films policies; watch a client with trocar serve contest --view")
     check_writable(json_file, *([] if folder is None else [folder / "score.html", folder / "score.gif"]))
-    trials: list[ScoredTrial] = []
-    film: EpisodeFilm | None = None
+    trials: list[Episode] = []
+    film = EpisodeFilm() if filmed else None
     try:
-        with progress_bar(f"score {player.task}") as progress:
-            if player.client is None:
-                film = _play(player, seeds, filmed, trials, progress)
-            else:
-                _referee(player, seeds, trials, progress)
+        with progress_bar(f"score {player.task}") as progress, ExitStack() as running:
+            play = opened_play(running, player)
+            for k, seed in enumerate(seeds):
+                first = [film] if film is not None and k == 0 else []
+                trials.append(play(seed, partial(_share, progress, k, len(seeds)), *first))
     finally:
         # also after an error: a file of an earlier run must not be mistaken for this one's
         if json_file is not None:
@@ -132,50 +133,6 @@ def _score(player: Player, seeds: Sequence[int], json_file: Path | None, folder:
     if folder is not None:
         written += _write_page(folder, player, trials, film)
     show_written(written)
-
-
-def _play(
-    player: Player,
-    seeds: Sequence[int],
-    filmed: bool,
-    trials: list[ScoredTrial],
-    progress: Callable[[float], None],
-) -> EpisodeFilm | None:
-    """Play all seeds in process and append the trials; returns the film of the first."""
-    from trocar_learning.envs import TaskEnv
-    from trocar_learning.envs.score_film import EpisodeFilm
-    from trocar_learning.envs.scoring import play
-
-    with ExitStack() as running:
-        env, policy_of = opened_player(running, player)
-        film = EpisodeFilm(env.task.duration) if filmed else None
-
-        def watch(env: TaskEnv) -> None:
-            progress((len(trials) + min(env.world.time / env.task.duration, 1.0)) / len(seeds))
-            if film is not None and not trials:
-                film(env)
-
-        for seed in seeds:
-            trials.append(play(env, policy_of, seed, watch))
-        return film
-
-
-def _referee(
-    player: Player, seeds: Sequence[int], trials: list[ScoredTrial], progress: Callable[[float], None]
-) -> None:
-    """Run a client on all seeds and append the trials."""
-    from trocar.commands.serve import checked_domain
-    from trocar_learning.commands.contest import client_trial
-
-    check_known("task of a client", ("PegTransfer",), player.task)
-    check_known("level of a client", ("nominal",), player.level)
-    if wrist_options(player.settings):
-        raise TrocarError("a client plays on rigid wrists; leave out --set wrist and compensation")
-    assert player.client is not None
-    domain = checked_domain(None, "lo")
-    for k, seed in enumerate(seeds):
-        report = partial(_share, progress, k, len(seeds))
-        trials.append(client_trial(player.client, seed, domain, player.settings, report))
 
 
 def _share(progress: Callable[[float], None], done: int, count: int, share: float) -> None:
@@ -202,7 +159,7 @@ def _watch(player: Player, seed: int) -> None:
         wait_for_end(page, "trocar score")
 
 
-def _write_page(folder: Path, player: Player, trials: Sequence[ScoredTrial], film: EpisodeFilm | None) -> list[Path]:
+def _write_page(folder: Path, player: Player, trials: Sequence[Episode], film: EpisodeFilm | None) -> list[Path]:
     from trocar_learning.envs.score_report import score_report
 
     about: Any = {"task": player.task, "policy": player.name, "level": player.level, "trials": trials}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import typer
@@ -40,13 +39,15 @@ def score_table(
         levels: default: all. output: JSON lines; an interrupted run continues the file.
         wrist: options wrist and compensation of the environments.
     """
-    from trocar_learning.envs.bench import COLUMNS, POLICIES, Episode, episodes, own_task, player, table
+    from trocar_learning.envs.episode import Episode
     from trocar_learning.envs.levels import LEVELS
+    from trocar_learning.envs.policies import POLICIES, own_task, policy_of
     from trocar_learning.envs.registration import ALL_TASKS, TASKS
+    from trocar_learning.envs.scoring import COLUMNS, episodes, table
 
     check_writable(*(file for file in (output, json_file) if file is not None))
     chosen = list(policies) or list(POLICIES)
-    own = [own_task(player(name)[1]) for name in chosen]
+    own = [own_task(policy_of(name)) for name in chosen]
     known = [task for task in ALL_TASKS if (None in own and task in TASKS) or task in own]
     names = [task_name(task) for task in tasks or known]
     results: list[Episode] = []
@@ -57,7 +58,7 @@ def score_table(
     finally:
         # also after an error: a file of an earlier run must not be mistaken for this one's
         if json_file is not None:
-            write_json(json_file, {"episodes": [asdict(episode) for episode in results]})
+            write_json(json_file, {"episodes": [episode.entries() for episode in results]})
     show_table("Tasks", COLUMNS, table(results), left=(0, 1, 2))
     show_written([file for file in (output, json_file) if file is not None])
     typer.echo("held: condition met for the required time; first: met once.")

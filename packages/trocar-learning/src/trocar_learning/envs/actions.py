@@ -17,7 +17,7 @@ from trocar.mechanics import load_mechanism
 from trocar.robot.controller.trajectory import JointTrajectory
 from trocar.spatial import Array
 from trocar_learning.envs.levels import NOMINAL
-from trocar_learning.envs.world import PERIOD, SteppedWorld
+from trocar_learning.envs.world import PERIOD, SteppedWorld, World
 
 # Largest increments of the tip per second: 50 mm/s, the cap of SurRoL's tasks, and 150 degrees/s, SurgicAI's 3 degrees
 # at 50 Hz. The jaws open and close at up to 3 rad/s.
@@ -26,7 +26,7 @@ JAW_RANGE = (-0.2, 1.0)  # opening commanded by -1 and 1 [rad]; below 0 the jaws
 RESIDUAL = 0.3  # share of the effort limits that a residual effort can use
 COMPUTED_KP, COMPUTED_KD = 225.0, 30.0  # of the nominal computed torque [1/s^2, 1/s]: critically damped, 15 rad/s
 
-Reference = Callable[[float], Setpoint]
+Reference = Callable[[World, float], Setpoint]
 
 
 class ActionMode(ABC):
@@ -63,6 +63,8 @@ class ActionMode(ABC):
 class JointEffort(ActionMode):
     """Joint efforts: a share of the largest efforts of the motors at the joints, held over the period."""
 
+    limits: Array
+
     def __init__(self, world: SteppedWorld, arm: str, period: float, reference: Reference | None) -> None:
         super().__init__(world, arm, period, reference)
         facts = world.arms[arm].arm
@@ -93,7 +95,7 @@ class ResidualEffort(JointEffort):
         self._residual = self.limits * action
 
     def command(self, world: SteppedWorld) -> None:
-        tau = self._law(world.state(self.arm), self._reference(world.time))
+        tau = self._law(world.state(self.arm), self._reference(world, world.time))
         world.arms[self.arm].exert(tau + self._residual)
 
 
@@ -174,7 +176,7 @@ class TipIncrement(ActionMode):
         self._clipped = False
         try:
             q = world.joints(self.arm, T, self.q)
-            self.T = world.T_world_base[self.arm] @ world.tips[self.arm].pose(q[:6])
+            self.T = world.T_world_base[self.arm] @ world.kinematics[self.arm].pose(q[:6])
             self._clipped = bool(np.linalg.norm(self.T[:3, 3] - T[:3, 3]) > 1e-6)
         except TrocarError:
             self._clipped = True
@@ -187,6 +189,20 @@ class TipIncrement(ActionMode):
     def command(self, world: SteppedWorld) -> None:
         self._k += 1
         world.arms[self.arm].track(self._from + self._k * self._step, self._step / PERIOD)
+
+    @staticmethod
+    def towards(T_from: Array, T_to: Array, opening: float, period: float) -> Array:
+        """Numbers (7,) that move the commanded tip from a pose to another (4, 4) and command an opening [rad].
+
+        They are beyond [-1, 1] if the motion takes longer than a period [s].
+        """
+        turn = Rotation.from_matrix(T_to[:3, :3] @ T_from[:3, :3].T).as_rotvec()
+        return TipIncrement.numbers(T_to[:3, 3] - T_from[:3, 3], turn, opening, period)
+
+    @staticmethod
+    def numbers(way: Array, turn: Array, opening: float, period: float) -> Array:
+        """As `towards`, for a translation (3,) [m] and a rotation vector (3,) [rad]."""
+        return np.concatenate([way / (TIP_SPEED * period), turn / (TURN_SPEED * period), [jaw_action(opening)]])
 
     @property
     def resting(self) -> Array:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.endoscope_camera import R_TIP_OPTICAL
@@ -17,10 +16,10 @@ from trocar.errors import TrocarError
 from trocar.robot import Robot
 from trocar.robot.messages import JointState, Pose
 from trocar.spatial import Array, inverse, pose
-from trocar_learning.envs.actions import TIP_SPEED, TURN_SPEED, jaw_action
+from trocar_learning.envs.actions import TipIncrement
 from trocar_learning.envs.registration import make_task, task_kind
-from trocar_learning.envs.task_env import RATE, TaskEnv
-from trocar_learning.envs.world import World
+from trocar_learning.envs.task_env import TaskEnv
+from trocar_learning.envs.world import RATE, World
 
 MODE = "tip_increment"  # the action mode of these episodes
 SAMPLE, FORCE_SAMPLES = 2e-3, 5  # interval of measured efforts [s], and samples of them between contact forces
@@ -164,7 +163,8 @@ class LiveTask(Closable):
                 return
             self._running = True
         before, self._commands = self._commands, self._commanded()
-        action = np.concatenate([_action(before[arm], self._commands[arm]) for arm in before])
+        pairs = ((before[arm][0], *self._commands[arm]) for arm in before)
+        action = np.clip(np.concatenate([TipIncrement.towards(*pair, env.period) for pair in pairs]), -1.0, 1.0)
         efforts = {arm: np.mean(parts, axis=0) for arm, parts in self._efforts.items()}
         _, reward, terminated, truncated, info = env.judge(action, efforts, self._force)
         self._clear()
@@ -180,7 +180,7 @@ class LiveTask(Closable):
         """Commanded tips (4, 4) in the world and jaws [rad], by arm."""
         world, commands = self.env.world, {}
         for arm, hardware in world.arms.items():
-            q, tip = hardware.setpoint(), world.tips[arm]
+            q, tip = hardware.setpoint(), world.kinematics[arm]
             commands[arm] = world.T_world_base[arm] @ tip.pose(q[: tip.n]), float(q[-1])
         return commands
 
@@ -204,11 +204,3 @@ class LiveTask(Closable):
         for stop in self._stops:
             stop()
         self.robot.close()
-
-
-def _action(before: tuple[Array, float], after: tuple[Array, float]) -> Array:
-    """The action (7,) of `TipIncrement` for the motion of a commanded tip in one period, cut at its largest numbers."""
-    (T0, _), (T1, jaw) = before, after
-    way = (T1[:3, 3] - T0[:3, 3]) * RATE / TIP_SPEED
-    turn = Rotation.from_matrix(T1[:3, :3] @ T0[:3, :3].T).as_rotvec() * RATE / TURN_SPEED
-    return np.clip(np.concatenate([way, turn, [jaw_action(jaw)]]), -1.0, 1.0)

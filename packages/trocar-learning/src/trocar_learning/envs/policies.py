@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
+import hashlib
 import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trocar.errors import TrocarError, shown
+from trocar.errors import TrocarError, check_known, shown
+from trocar_learning.envs.episode import PolicyOf, described
 from trocar_learning.envs.network_policy import load_network
 from trocar_learning.envs.task import Policy
 from trocar_learning.envs.task_env import TaskEnv
 
-PolicyOf = Callable[[TaskEnv], Policy]  # called after every reset
 NAME = "policy"  # function of a Python file
+POLICIES = ("random", "pid", "expert")
+
+
+def policy_of(name: str) -> PolicyOf:
+    """The policy random, pid or expert, or that of a file."""
+    if name in POLICIES:
+        return _random if name == "random" else TaskEnv.pid if name == "pid" else TaskEnv.expert
+    if Path(name).suffix.lower() not in LOADERS:
+        check_known("policy", (*POLICIES, "a file of a policy"), name)
+    return load_policy(Path(name))
+
+
+def _random(env: TaskEnv) -> Policy:
+    """Random actions that the seed of the episode determines."""
+    env.action_space.seed(env.np_random_seed)
+    return lambda observation: env.action_space.sample()
+
+
+def file_name(path: Path) -> str:
+    """Name of a policy in results, with a part of its checksum: a changed file does not continue the old row."""
+    return f"{path.name}:{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
+
+
+def own_task(policy: object) -> str | None:
+    """The only task of a policy; None if it runs on any."""
+    task = getattr(policy, "task", None)
+    return None if task is None else str(task)
 
 
 def load_policy(path: Path) -> PolicyOf:
@@ -59,14 +87,6 @@ def _checked(function: Callable[[TaskEnv], Any], path: Path) -> PolicyOf:
 def environment_options(policy: object) -> dict[str, str]:
     """Options of `make_task` that a policy needs: those on which a network was trained. Default: the task's own."""
     return dict(getattr(policy, "options", {}))
-
-
-def described(error: BaseException) -> str:
-    """Type, message and the last line of a file of an error, for one line."""
-    trace, place = error.__traceback__, ""
-    while trace is not None:
-        place, trace = f" (line {trace.tb_lineno} of {Path(trace.tb_frame.f_code.co_filename).name})", trace.tb_next
-    return f"{type(error).__name__}: {shown(str(error), 200)}{place}"
 
 
 LOADERS: dict[str, Callable[[Path], PolicyOf]] = {".py": python_policy, ".npz": load_network}

@@ -16,7 +16,8 @@ from trocar.batch.worlds.layout import WristLayout, wrist_layout
 from trocar.batch.worlds.wrist_arrays import tip_poses
 from trocar.simulation.objects.solid import needle
 from trocar.simulation.skills.needle_frames import grip_frame
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
+from trocar_learning.envs.arrays import matrices
 from trocar_learning.envs.task_env import TaskEnv
 from trocar_learning.envs.tasks import peg_lift
 
@@ -51,7 +52,7 @@ class GripFeatures:
         self._xp, self._wrist, self._T_world_base = xp, wrist, T_world_base
         self._grips = grips
 
-    def error(self, observation: Any) -> tuple[Any, Any]:
+    def error(self, observation: Values) -> tuple[Values, Values]:
         """Way (n, 3) of the tip to the nearest grip [m], and sine times axis (n, 3) of the rotation to it.
 
         The nearest grip is the one to which the tip turns least; of several, the one whose place is nearest.
@@ -72,7 +73,7 @@ class GripFeatures:
         spin = 0.5 * xp.stack([E[:, 2, 1] - E[:, 1, 2], E[:, 0, 2] - E[:, 2, 0], E[:, 1, 0] - E[:, 0, 1]], -1)
         return way, spin
 
-    def __call__(self, observation: Any) -> Any:
+    def __call__(self, observation: Values) -> Values:
         """Features (n, 28) of observations (n, 38)."""
         xp = self._xp
         way, spin = self.error(observation)
@@ -86,17 +87,6 @@ class GripFeatures:
             ],
             axis=-1,
         )
-
-
-def matrices(xp: Any, turn: Any) -> Any:
-    """Rotation matrices (n, 3, 3) of unit quaternions wxyz (n, 4)."""
-    w, x, y, z = (turn[:, k] for k in range(4))
-    rows = [
-        *(1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
-        *(2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)),
-        *(2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
-    ]
-    return xp.stack(rows, -1).reshape(-1, 3, 3)
 
 
 def grip_features(env: TaskEnv, name: str = "needle_grip") -> Features:

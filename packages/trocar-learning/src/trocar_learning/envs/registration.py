@@ -52,6 +52,11 @@ def register() -> None:
             )
 
 
+def batched_tasks() -> tuple[str, ...]:
+    """Names of the tasks that run as worlds of a `SceneBatch`."""
+    return tuple(name for name in ALL_TASKS if task_kind(name).batched)
+
+
 def task_kind(task: str) -> type[Task]:
     """The class of a named task."""
     check_known("task", ALL_TASKS, task)

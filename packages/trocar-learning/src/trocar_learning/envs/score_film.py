@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trocar.appearance.films import Picture, render_video
-from trocar_learning.envs.task_env import TaskEnv
+from trocar_learning.envs.episode import Step
 
 FRAMES = 180  # most pictures of a film
 RATE = 12.5  # [1/s] of a film; episodes of up to 14 s play in real time
@@ -13,10 +13,10 @@ SIZE = 480, 300  # [pixels]
 
 
 class EpisodeFilm:
-    """A `Watch` that takes pictures of an episode of a given duration [s]."""
+    """An observer that takes pictures of an episode."""
 
-    def __init__(self, duration: float) -> None:
-        self.interval = max(1.0 / RATE, duration / FRAMES)
+    def __init__(self) -> None:
+        self.interval = 1.0 / RATE
         self._frames: list[Picture] = []
 
     @property
@@ -24,7 +24,9 @@ class EpisodeFilm:
         """Ratio to real time."""
         return self.interval * RATE
 
-    def __call__(self, env: TaskEnv) -> None:
+    def __call__(self, step: Step) -> None:
+        env = step.env
+        self.interval = max(1.0 / RATE, env.task.duration / FRAMES)
         if env.world.time >= len(self._frames) * self.interval - 1e-9:
             self._frames.append(env.picture(SIZE))
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trocar.report import Report
-from trocar_learning.envs.scoring import ScoredTrial, headings, row, sentence
+from trocar_learning.envs.episode import Episode
+from trocar_learning.envs.scoring import headings, row, sentence
 
 RULES = {
     "PegTransfer": "Rules of the ICRA 2026 peg transfer: a point per peg that rests on a post of the side to fill "
@@ -15,7 +16,7 @@ RULES = {
 
 
 def score_report(
-    task: str, policy: str, level: str, trials: Sequence[ScoredTrial], film: Path | None = None, caption: str = ""
+    task: str, policy: str, level: str, trials: Sequence[Episode], film: Path | None = None, caption: str = ""
 ) -> Report:
     """A page with the result, every trial and a film (.gif)."""
     report = Report(f"{task}: {policy}")

@@ -23,14 +23,13 @@ from trocar_learning.envs.actions import MODES, ActionMode
 from trocar_learning.envs.cameras import EpisodeCamera, ImageOptions, Images
 from trocar_learning.envs.levels import LEVELS, RIGID, Draw, draw, lighting, wristed_arms
 from trocar_learning.envs.task import Policy, Task, nominal_options
-from trocar_learning.envs.world import FREQUENCY, SteppedWorld, World
+from trocar_learning.envs.world import FREQUENCY, RATE, SteppedWorld, World
 
-RATE = 50  # control rate [Hz]
-FORCE_CYCLES = 15  # cycles between readings of the contact force; the last is at the end of the period
 MAX_OBSERVED = 1e4  # any number of an observation [SI]: beyond all that an arm can reach
 IMAGE_SIZE, PICTURE_SIZE = (320, 200), (640, 400)  # [pixels]
 OBSERVATIONS = ("state", "privileged")
 REWARDS = ("dense", "sparse", "goal")
+NONE_LOST = np.zeros(1, dtype=bool)
 
 
 class TaskEnv(gymnasium.Env):
@@ -130,7 +129,7 @@ class TaskEnv(gymnasium.Env):
     @property
     def steps(self) -> int:
         """Control periods of the current episode so far."""
-        return self._steps
+        return int(self.world.elapsed[0])
 
     @property
     def modes(self) -> Mapping[str, ActionMode]:
@@ -162,7 +161,7 @@ class TaskEnv(gymnasium.Env):
         self.draw: Draw = draw(level, task.arms, rng, self.wrist)
         self.stepped = world = SteppedWorld(self._scene(rng), self.draw.sensors)
         self.world: World = world
-        task.start(world, rng, LEVELS[level].sigma)
+        world.begin(task.start(world, rng, LEVELS[level].sigma))
         # the sensors start where the task placed the arms; motors hold that place until the first action
         for hardware in world.arms.values():
             hardware.calibrate()
@@ -182,8 +181,8 @@ class TaskEnv(gymnasium.Env):
         self._tips = {arm: world.T_world_measured(arm)[:3, 3] for arm in world.arms}
         self._middle = _middle(world, task.marks(world))
         self._lighting = lighting(LEVELS[level].sigma, rng)
-        self._steps = self._solved_for = self._saturated = self._clipped = 0
-        self._first = self._success = False
+        self._saturated = self._clipped = 0
+        self._success = False
         self._path = self._peak = 0.0
 
     def _scene(self, rng: np.random.Generator) -> Scene:
@@ -224,7 +223,7 @@ class TaskEnv(gymnasium.Env):
                 mode.command(world)
             loop.act()
             applied.append(loop.applied)
-            if task.force_arms and (cycle + 1) % FORCE_CYCLES == 0:
+            if task.force_arms and (cycle + 1) % task.force_cycles == 0:
                 force = max(force, *(world.contact_force(arm) for arm in task.force_arms))
         efforts = np.array(applied)
         self._measure(np.add.reduce(efforts) / len(efforts))
@@ -237,29 +236,25 @@ class TaskEnv(gymnasium.Env):
     def _judged(self, values: Array, force: float) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Result of a control period with the action `values`; force: largest contact force in it [N]."""
         world, task = self.world, self.task
-        self._last, self._steps = values, self._steps + 1
+        self._last, world.elapsed, world.forces = values, world.elapsed + 1, np.array([force])
         self._peak = max(self._peak, force)
         for arm in world.arms:
             tip = world.T_world_measured(arm)[:3, 3]
             self._path += math.dist(tip, self._tips[arm])
             self._tips[arm] = tip
-        task.after_period(world, force)
-        solved = task.solved(world)
-        self._solved_for = self._solved_for + 1 if solved else 0
-        self._first = self._first or solved
-        self._success = self._solved_for >= max(1, round(task.held * RATE))
+        (solved,), (self._success,), (terminated,) = (flags.tolist() for flags in task.judged(world, NONE_LOST))
         observed = self._observed()
         if self.reward_kind == "goal":
             reward = self._goal_reward(observed["achieved_goal"], observed["desired_goal"], {})
         else:
-            reward = task.reward(world) if self.reward_kind == "dense" else float(solved) - 1.0
-        terminated = bool((self._success and not task.continues) or task.failed(world))
-        truncated = self._steps >= round(task.duration * RATE)
+            reward = task.reward(world)[0] if self.reward_kind == "dense" else float(solved) - 1.0
+        truncated = self.steps >= task.periods
         self._running = not (terminated or truncated)
         return observed, float(reward), terminated, truncated, self._info()
 
     def follow(self, world: World) -> None:
         """Judge the episode in another world with the arms and objects of this one, which its user steps."""
+        world.memory = self.world.memory
         self.world = world
         self._efforts = {arm: np.zeros(hardware.arm.n) for arm, hardware in world.arms.items()}
 
@@ -274,6 +269,10 @@ class TaskEnv(gymnasium.Env):
         """
         self._efforts = dict(efforts)
         return self._judged(self._checked(action), force)
+
+    def task_numbers(self) -> Array:
+        """Numbers (k,) that the task observes in addition to joints, efforts and the last action."""
+        return np.asarray(self.task.observation(self.world)[0])
 
     def mean_effort(self, arm: str) -> Array:
         """Mean measured joint efforts (n,) of an arm over the last control period [N m, N]."""
@@ -300,15 +299,15 @@ class TaskEnv(gymnasium.Env):
         world, parts = self.world, []
         for name, hardware in world.arms.items():
             parts += [hardware.q, hardware.dq, self._efforts[name]]
-        parts += [self._last, self.task.observation(world)]
+        parts += [self._last, self.task_numbers()]
         if self.observation_kind == "privileged":
             parts += [arm.q for arm in world.scene.arms.values()] + [arm.dq for arm in world.scene.arms.values()]
-            parts += [np.array([self.draw.delay, self.draw.wrist_friction]), self.task.privileged(world)]
+            parts += [np.array([self.draw.delay, self.draw.wrist_friction]), self.task.privileged(world)[0]]
         state = np.minimum(np.maximum(np.concatenate(parts), -MAX_OBSERVED), MAX_OBSERVED).astype(np.float32)
         if self.reward_kind != "goal":
             return state if self._image_options is None else {"state": state}
         achieved, desired = (
-            np.asarray(x, dtype=np.float32) for x in (self.task.achieved(world), self.task.desired(world))
+            np.asarray(x[0], dtype=np.float32) for x in (self.task.achieved(world), self.task.desired(world))
         )
         return {"observation": state, "achieved_goal": achieved, "desired_goal": desired}
 
@@ -321,14 +320,14 @@ class TaskEnv(gymnasium.Env):
     def _info(self) -> dict[str, Any]:
         return {
             "is_success": self._success,
-            "first_success": self._first,
+            "first_success": bool(self.world.value("first success")),
             "peak_force": self._peak,
             "path": self._path,
-            "drops": self.task.drops(),
-            "saturation": self._saturated / max(1, self._steps * self._cycles),
-            "clipped": self._clipped / max(1, self._steps),
+            "drops": int(self.task.drops(self.world)[0]),
+            "saturation": self._saturated / max(1, self.steps * self._cycles),
+            "clipped": self._clipped / max(1, self.steps),
             "time": self.world.time,
-            **self.task.details(),
+            **{name: figures[0].item() for name, figures in self.task.details(self.world).items()},
         }
 
     @property

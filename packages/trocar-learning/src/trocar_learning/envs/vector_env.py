@@ -15,6 +15,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 from trocar import checks
 from trocar.errors import TrocarError
 from trocar.simulation import Diverged
+from trocar.spatial import Values
 from trocar_learning.envs.actions import checked_actions
 from trocar_learning.envs.registration import make_task
 
@@ -57,7 +58,7 @@ class ThreadedVectorEnv(VectorEnv):
         self._last = [observation for observation, _ in results]
         return self._stacked(self._last), self._infos([info for _, info in results])
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Values) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step every environment, or reset it if its episode was over."""
         check_open(self)
         (size,) = self.single_action_space.shape or ()
@@ -105,8 +106,8 @@ class ThreadedVectorEnv(VectorEnv):
         """Pictures (height, width, 3) of all environments, uint8; None without a render mode."""
         return None if self.render_mode is None else tuple(env.render() for env in self.envs)
 
-    def _stacked(self, observations: Sequence[Any]) -> Any:
-        out: Any = create_empty_array(self.single_observation_space, self.num_envs)
+    def _stacked(self, observations: Sequence[Any]) -> Values:
+        out: Values = create_empty_array(self.single_observation_space, self.num_envs)
         return concatenate(self.single_observation_space, observations, out)
 
     def _infos(self, infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -115,7 +116,7 @@ class ThreadedVectorEnv(VectorEnv):
             batch = self._add_info(batch, info, k)
         return batch
 
-    def close_extras(self, **kwargs: Any) -> None:
+    def close_extras(self, **kwargs: Values) -> None:
         """End the threads and close the environments."""
         if self._pool is not None and self._process == os.getpid():
             self._pool.shutdown()

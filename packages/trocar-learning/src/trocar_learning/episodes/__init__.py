@@ -9,13 +9,13 @@
 Open-H's validator. `evaluate` scores a policy that answers at an address.
 """
 
+from trocar_learning.envs.episode import PolicyFailure
 from trocar_learning.episodes.completion import with_effort, with_joints
 from trocar_learning.episodes.conversion import convert
 from trocar_learning.episodes.demonstration import Demonstration
 from trocar_learning.episodes.evaluation import Driving, evaluate
 from trocar_learning.episodes.loaded import EpisodeSet, LoadedEpisode
 from trocar_learning.episodes.open_h_rules import BrokenRule, broken_rules
-from trocar_learning.episodes.policy_messages import PolicyFailure
 from trocar_learning.episodes.policy_server import PolicyServer
 from trocar_learning.episodes.reading import load_episodes
 from trocar_learning.episodes.recipe import EpisodeRecipe

@@ -6,24 +6,23 @@ import math
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from trocar import checks
 from trocar.arms import load_arm
 from trocar.errors import TrocarError
 from trocar.spatial import Array
-from trocar_learning.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement, jaw_action
-from trocar_learning.envs.bench import Episode, run_episode
+from trocar_learning.envs.actions import TipIncrement
+from trocar_learning.envs.episode import Episode, PolicyFailure, play
 from trocar_learning.envs.registration import make_task, task_kind
 from trocar_learning.envs.task import Policy
-from trocar_learning.envs.task_env import RATE, TaskEnv
+from trocar_learning.envs.task_env import TaskEnv
+from trocar_learning.envs.world import RATE
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.outside import TipPolicy
-from trocar_learning.episodes.policy_messages import PolicyFailure
 from trocar_learning.episodes.policy_server import FILMS, Needs, PolicyFrame, TipGoal
 from trocar_learning.episodes.rollout import FrameReader, instruction_of
 
@@ -82,7 +81,8 @@ def driven_episodes(
     """The episodes of `evaluate`, one by one: those before a failure of the policy are not lost."""
     env, needs = driven_env(task, level), checked_needs(policy)
     for k, seed in enumerate(seeds):
-        yield _episode(env, task, policy, needs, seed, driving or Driving())
+        result = play(env, lambda env: driven(env, policy, needs, driving or Driving()), seed)
+        yield replace(result, task=task, policy=getattr(policy, "name", "server"), level=level)
         if progress is not None:
             progress((k + 1) / len(seeds))
 
@@ -137,11 +137,6 @@ def driven(env: TaskEnv, policy: TipPolicy, needs: Needs, driving: Driving) -> P
         return action
 
     return act
-
-
-def _episode(env: TaskEnv, task: str, policy: TipPolicy, needs: Needs, seed: int, driving: Driving) -> Episode:
-    figures: Any = run_episode(env, lambda env: driven(env, policy, needs, driving), seed)
-    return Episode(task, getattr(policy, "name", "server"), env.level, seed, **figures)
 
 
 def hold(env: TaskEnv) -> float:
@@ -200,7 +195,7 @@ class Driver:
 
 def increment(mode: TipIncrement, goal: TipGoal, period: float) -> Array:
     """The action (7,) that moves the commanded tip towards a goal, within the largest increments."""
-    way = (goal.T[:3, 3] - mode.T[:3, 3]) / (period * TIP_SPEED)
-    turn = Rotation.from_matrix(goal.T[:3, :3] @ mode.T[:3, :3].T).as_rotvec() / (period * TURN_SPEED)
-    parts = [part / max(1.0, float(np.abs(part).max())) for part in (way, turn)]
-    return np.concatenate([*parts, [jaw_action(goal.jaw)]])
+    action = TipIncrement.towards(mode.T, goal.T, goal.jaw, period)
+    for part in (action[:3], action[3:6]):
+        part /= max(1.0, float(np.abs(part).max()))
+    return action

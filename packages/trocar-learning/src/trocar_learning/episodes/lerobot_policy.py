@@ -12,8 +12,8 @@ import numpy as np
 from trocar.errors import TrocarError, shown
 from trocar.files import check_regular
 from trocar.spatial import Array
+from trocar_learning.envs.episode import PolicyFailure
 from trocar_learning.episodes import features as f
-from trocar_learning.episodes.policy_messages import PolicyFailure
 from trocar_learning.episodes.policy_server import FILMS, Needs, PolicyFrame, TipGoal, goals
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"

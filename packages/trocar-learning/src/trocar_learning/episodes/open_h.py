@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trocar.files import write_whole
-from trocar_learning.envs.task_env import RATE
+from trocar_learning.envs.world import RATE
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.data_set import DataSet
 from trocar_learning.episodes.lerobot_tables import json_text

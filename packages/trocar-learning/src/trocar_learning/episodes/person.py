@@ -8,6 +8,7 @@ from pathlib import Path
 from trocar.closing import Closable
 from trocar.errors import TrocarError
 from trocar.sweep.results import locked
+from trocar_learning.envs.episode import Episode
 from trocar_learning.envs.live_task import LiveTask
 from trocar_learning.envs.task_env import TaskEnv
 from trocar_learning.episodes.recipe import PERSON, EpisodeRecipe
@@ -68,7 +69,7 @@ class PersonSession(Closable):
         index = self.recorded
         about = {"policy": PERSON, "seed": self.recipe.seed + index, "kind": "demonstration"}
         rows.draw_pictures()
-        episode = rows.finished(about | outcome(task.env, task.info))
+        episode = rows.finished(about | outcome(task.env, Episode.of(self.recipe.seed + index, task.info)))
         stage(self.recipe, self._staging, index, episode, rows.films())
         return self._outcome(index)
 

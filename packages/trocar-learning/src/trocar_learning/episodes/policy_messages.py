@@ -13,15 +13,11 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from trocar.errors import TrocarError
+from trocar_learning.envs.episode import PolicyFailure
 
 MAX_MESSAGE = 2**26  # of an answer [bytes]
 ARRAY, CONFIG = "__ndarray_class__", "__ModalityConfig_class__"
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-
-
-class PolicyFailure(TrocarError):
-    """A policy server that does not answer, answers late or answers something else than actions."""
 
 
 def packed(content: Any) -> bytes:

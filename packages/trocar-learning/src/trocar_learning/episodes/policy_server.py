@@ -14,8 +14,9 @@ from trocar import checks
 from trocar.errors import TrocarError, shown
 from trocar.spatial import Array, pose
 from trocar.transports.zmtp import PeerError, Requester
+from trocar_learning.envs.episode import PolicyFailure
 from trocar_learning.episodes import features as f
-from trocar_learning.episodes.policy_messages import MAX_MESSAGE, PolicyFailure, answer_error, packed, unpacked
+from trocar_learning.episodes.policy_messages import MAX_MESSAGE, answer_error, packed, unpacked
 
 MAX_DISTANCE, MAX_JAW, MAX_STEPS = 2.0, 3.2, 10_000  # of a commanded tip [m], jaw [rad], actions of one answer
 ANSWER_TIMEOUT = 15.0  # for one answer [s]

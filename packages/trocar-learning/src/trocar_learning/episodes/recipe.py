@@ -10,10 +10,10 @@ from typing import Any
 import trocar
 from trocar import checks
 from trocar.errors import TrocarError, check_known
-from trocar_learning.envs.bench import POLICIES
 from trocar_learning.envs.levels import LEVELS
+from trocar_learning.envs.policies import POLICIES
 from trocar_learning.envs.registration import ALL_TASKS
-from trocar_learning.envs.task_env import RATE
+from trocar_learning.envs.world import RATE
 from trocar_learning.episodes.outside import check_policy, fingerprint
 
 FORMATS = ("lerobot3", "lerobot2.1", "robomimic", "npz")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,12 @@ import numpy as np
 from trocar.appearance.films import png
 from trocar.arms.parameters import to_toml
 from trocar.spatial import Array
-from trocar_learning.envs.bench import scripted_policy
 from trocar_learning.envs.cameras import Moment
-from trocar_learning.envs.task import Policy, Task
-from trocar_learning.envs.task_env import RATE, TaskEnv
+from trocar_learning.envs.episode import Episode, PolicyOf, Step, played, steps
+from trocar_learning.envs.policies import policy_of
+from trocar_learning.envs.task import Task
+from trocar_learning.envs.task_env import TaskEnv
+from trocar_learning.envs.world import RATE
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.demonstration import Demonstration
 
@@ -23,8 +25,6 @@ DISTURBED = (5, 15)
 SHARES = {"tip_increment": 0.5, "joint_target": 0.5, "joint_effort": 0.3, "residual_effort": 1.0}
 
 EYES = ("left", "right")
-
-PolicyOf = Callable[[TaskEnv], Policy]  # called after every reset
 
 
 class FrameReader:
@@ -45,7 +45,7 @@ class FrameReader:
         env, world = self.env, self.env.world
         joints = [hardware.arm.joint_names for hardware in world.arms.values()]
         assert env.action_space.shape is not None
-        return f.layout(self.arms, joints, len(env.task.observation(world)), env.action_space.shape[0])
+        return f.layout(self.arms, joints, len(env.task_numbers()), env.action_space.shape[0])
 
     def observed(self) -> dict[str, Array]:
         """Observations of the current state."""
@@ -60,7 +60,7 @@ class FrameReader:
             f.TROCAR_WRENCH: np.concatenate([simulated[arm].cannula_wrench() for arm in self._names]),
             f.CONTACT: np.array([simulated[arm].contact_force() for arm in self._names]),
         }
-        if len(task_state := env.task.observation(world)):
+        if len(task_state := env.task_numbers()):
             values[f.TASK_STATE] = task_state
         return values
 
@@ -75,7 +75,7 @@ class FrameReader:
         """Commanded tip poses and jaws; the measured ones under effort control, as the dVRK reports them."""
         world = self.env.world
         setpoints = [hardware.setpoint() for hardware in world.arms.values()]
-        tips = [world.tips[arm] for arm in self._names]
+        tips = [world.kinematics[arm] for arm in self._names]
         poses = [
             world.T_world_base[arm] @ tip.pose(q[: tip.n])
             for arm, tip, q in zip(self._names, tips, setpoints, strict=True)
@@ -97,7 +97,7 @@ class FrameReader:
 
 
 class FrameLog:
-    """Rows of an episode as they are recorded, with pictures of the task's stereo camera if a size is given."""
+    """An observer that records the rows of an episode, with pictures of the task's stereo camera if a size is given."""
 
     def __init__(self, env: TaskEnv, size: tuple[int, int] | None, kind: str) -> None:
         self.reader, self.kind = FrameReader(env), kind
@@ -114,6 +114,12 @@ class FrameLog:
 
     def __len__(self) -> int:
         return len(self._rows.get(f.ACTION, ()))
+
+    def __call__(self, step: Step) -> None:
+        if step.action is not None:
+            self.act(step.action, step.reward, step.over, bool(step.info["is_success"]))
+        if not step.over:
+            self.observe()
 
     def observe(self, draw: bool = True) -> None:
         """Add the observations of a row. Without `draw`, its pictures are drawn by `draw_pictures`."""
@@ -208,42 +214,37 @@ def rollout(
         disturbed: begin after a disturbance, a short random action that is not recorded.
         size, pictures: as in `EpisodeRecipe`.
     """
-    observation, info = env.reset(seed=seed)
+    begun = env.reset(seed=seed)
     if disturbed:
-        observation, disturbed = _disturbed(env, observation, seed)
-    act = scripted_policy(env, policy, seed) if isinstance(policy, str) else policy(env)
-    frames, over = FrameLog(env, size, pictures), False
-    while not over:
-        frames.observe()
-        action = np.asarray(act(observation), dtype=float)
-        observation, reward, terminated, truncated, info = env.step(action)
-        over = terminated or truncated
-        frames.act(action, reward, over, bool(info["is_success"]))
+        begun, disturbed = _disturbed(env, begun, seed)
+    frames = FrameLog(env, size, pictures)
     name = policy if isinstance(policy, str) else str(getattr(policy, "name", "own"))
+    result = played(seed, steps(env, policy_of(policy) if isinstance(policy, str) else policy, begun), frames)
     about = {"policy": name, "seed": seed, "kind": "recovery" if disturbed else "demonstration"}
-    return frames.finished(about | outcome(env, info)), frames.films()
+    return frames.finished(about | outcome(env, result)), frames.films()
 
 
-def _disturbed(env: TaskEnv, observation: Any, seed: int) -> tuple[Any, bool]:
-    """Observation after a random action of some periods; False if the episode would end in it and was started again."""
+def _disturbed(env: TaskEnv, begun: Any, seed: int) -> tuple[Any, bool]:
+    """What `reset` returns, after a random action of some periods; False if the episode would have ended in it."""
     rng = np.random.default_rng([seed, 1])
     assert env.action_space.shape is not None
     action = SHARES[env.mode] * rng.uniform(-1.0, 1.0, env.action_space.shape)
     for _ in range(rng.integers(*DISTURBED, endpoint=True)):
-        observation, _, terminated, truncated, _ = env.step(action)
+        observation, _, terminated, truncated, info = env.step(action)
         if terminated or truncated:
-            return env.reset(seed=seed)[0], False
-    return observation, True
+            return env.reset(seed=seed), False
+        begun = observation, info
+    return begun, True
 
 
-def outcome(env: TaskEnv, info: Mapping[str, Any]) -> dict[str, Any]:
+def outcome(env: TaskEnv, result: Episode) -> dict[str, Any]:
     """Outcome of an episode and its drawn robot, as JSON-compatible values."""
     draw, sensors = env.draw, env.draw.sensors
     return {
-        "success": bool(info["is_success"]),
-        "first_success": bool(info["first_success"]),
-        "peak_force": float(info["peak_force"]),
-        "drops": int(info["drops"]),
+        "success": result.held,
+        "first_success": result.first,
+        "peak_force": result.peak_force,
+        "drops": result.drops,
         "level": env.level,
         "mode": env.mode,
         "delay": draw.delay,

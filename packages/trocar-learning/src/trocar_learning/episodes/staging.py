@@ -19,8 +19,8 @@ from trocar.errors import TrocarError
 from trocar.files import read_json, write_json, write_whole
 from trocar.sweep.running import Progress
 from trocar.sweep.study import Study
-from trocar_learning.envs.bench import POLICIES, own_task
-from trocar_learning.envs.policies import environment_options, load_policy
+from trocar_learning.envs.episode import PolicyOf
+from trocar_learning.envs.policies import POLICIES, environment_options, load_policy, own_task
 from trocar_learning.envs.registration import make_task
 from trocar_learning.envs.task_env import TaskEnv
 from trocar_learning.episodes.demonstration import Demonstration, npz_bytes, read_npz
@@ -30,7 +30,7 @@ from trocar_learning.episodes.films import film, sampled_pixels
 from trocar_learning.episodes.outside import is_file, open_policy
 from trocar_learning.episodes.recipe import EpisodeRecipe, read_recipe
 from trocar_learning.episodes.resampling import Films, resampled
-from trocar_learning.episodes.rollout import PolicyOf, rollout
+from trocar_learning.episodes.rollout import rollout
 from trocar_learning.episodes.statistics import of_pixels
 
 STAGING = ".recording"

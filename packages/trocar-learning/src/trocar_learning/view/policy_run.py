@@ -13,7 +13,7 @@ from trocar.robot.frames import scene_frame, simulated_arm
 from trocar.spatial import Array
 from trocar.view.paced_run import PacedRun
 from trocar_learning.envs import TaskEnv
-from trocar_learning.envs.policies import PolicyOf, described
+from trocar_learning.envs.episode import PolicyOf, Step, described, steps
 
 PAUSE = 1.0  # real time between two episodes [s]
 
@@ -43,8 +43,8 @@ class PolicyRun(PacedRun):
         return sum(results), len(results), *(clopper_pearson(sum(results), len(results)) if results else (0.0, 1.0))
 
     def _begin(self) -> None:
-        self._observation, _ = self.env.reset(seed=self.seed)
-        self._act = self._policy_of(self.env)
+        self._steps = steps(self.env, self._policy_of, self.env.reset(seed=self.seed))
+        next(self._steps)
         self._scene = self.env.world.scene
         self._description = SceneDescription.of(self._scene)
         self._picture()
@@ -70,13 +70,12 @@ class PolicyRun(PacedRun):
             self.error = TrocarError(f"the policy failed: {described(error)}")
 
     def _episode(self) -> None:
-        over = False
+        step: Step | None = None
         self.pace.restart()
-        while not over and self.pace.wait(self._stopped):
-            self._observation, _, terminated, truncated, info = self.env.step(self._act(self._observation))
-            over = terminated or truncated
-            if over:
-                self.results[self.seed] = bool(info["is_success"])
+        while (step is None or not step.over) and self.pace.wait(self._stopped):
+            step = next(self._steps)
+            if step.over:
+                self.results[self.seed] = bool(step.info["is_success"])
             self._picture()
 
     def _stopped(self) -> bool:

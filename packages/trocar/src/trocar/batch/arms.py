@@ -51,7 +51,7 @@ class BatchArms:
         self.n = self.mechanism.n
         self.surface_values = {name: x for k, s in enumerate(self.surfaces) for name, x in s.entries(k).items()}
         self._steppers: dict[tuple[str, int], Stepper] = {}
-        self._queries: dict[str, Any] = {}
+        self._queries: dict[str, Values] = {}
         self._gradients: dict[tuple[Any, ...], RolloutGradients] = {}
         self._one: tuple[Any, Any, Any] = (None, None, None)  # layout, time step and function of single steps
 
@@ -121,7 +121,7 @@ class BatchArms:
         self._check_finite(state, bad, 1)
         return BatchState(new, state.layout, state.integral)
 
-    def in_place(self, state: BatchState, dt: float) -> Any:
+    def in_place(self, state: BatchState, dt: float) -> Values:
         """A callable that steps one arm of the C backend in place: the fastest way from Python.
 
         `rows` of the result is its state; `inputs` (2 n,) its efforts, then those of wrenches on its links; both are
@@ -270,27 +270,27 @@ class BatchArms:
 
     # -- queries -----------------------------------------------------------------------------------------------------
 
-    def forward_dynamics(self, q: Values, dq: Values, tau: Values) -> Any:
+    def forward_dynamics(self, q: Values, dq: Values, tau: Values) -> Values:
         """Acceleration (n,) or (n, N) without friction [rad/s^2, m/s^2]."""
         return self._query("forward_dynamics", q, dq, tau)
 
-    def mass_matrix(self, q: Values) -> Any:
+    def mass_matrix(self, q: Values) -> Values:
         """Mass matrix M (n, n) or (n, n, N), including rotors."""
         M = self._query("mass_matrix", q)
         return M.reshape(self.n, self.n, *M.shape[1:])
 
-    def bias(self, q: Values, dq: Values) -> Any:
+    def bias(self, q: Values, dq: Values) -> Values:
         """Coriolis, centrifugal and potential efforts (n,) or (n, N) [N m, N]: c + g."""
         return self._query("bias", q, dq)
 
-    def tip_pose(self, q: Values) -> Any:
+    def tip_pose(self, q: Values) -> Values:
         """Pose of the tip in the base frame, (4, 4) or (4, 4, N)."""
         np_ = self.backend.arrays
         T = self._query("tip_pose", q)
         zero, one = np_.zeros_like(T[:3]), np_.ones_like(T[:1])
         return np_.concatenate([T, zero, one]).reshape(4, 4, *T.shape[1:])
 
-    def jacobian(self, q: Values) -> Any:
+    def jacobian(self, q: Values) -> Values:
         """Jacobian of the tip, (6, m) or (6, m, N): twist in base axes, linear first, for the joints that move it."""
         J = self._query("jacobian", q)
         return J.reshape(6, self.mechanism.tree.tip_joints, *J.shape[1:])
@@ -309,7 +309,7 @@ class BatchArms:
             self._steppers[law, references] = stepper
         return self._steppers[law, references]
 
-    def _query(self, name: str, *joint_values: Values) -> Any:
+    def _query(self, name: str, *joint_values: Values) -> Values:
         if name not in self._queries:
             program = query_program(name, self.mechanism.tree, self.parameters)
             kernel = self.backend.kernel(program)
@@ -324,7 +324,7 @@ class BatchArms:
         outputs = kernel.run(np_.zeros((0, *batch), dtype=inputs.dtype), fixed, inputs, 1, True, 1)[1]
         return self.backend.fetched(outputs)[0]
 
-    def _checked(self, x: Values, name: str) -> Any:
+    def _checked(self, x: Values, name: str) -> Values:
         array = self.backend.fetched(self.backend.array(x))
         if array.ndim not in (1, 2) or array.shape[0] != self.n or 0 in array.shape:
             raise TrocarError(f"{name} must have shape ({self.n},) or ({self.n}, N), joints first; got {array.shape}")
@@ -371,7 +371,7 @@ class BatchArms:
         steps = checks.count("steps", steps)
         kernel, fixed = self._stepper("effort").kernel, self._stepper("effort").prepared(dt, state.batch)
 
-        def inputs_at(rows: Any, k: Any) -> Any:
+        def inputs_at(rows: Values, k: Values) -> Values:
             now = BatchState(rows, state.layout, state.integral)
             return held_inputs(self.backend, (tau(now, t0 + k * dt),), self.n, state.batch)
 
@@ -389,15 +389,15 @@ class BatchArms:
         log = self.backend.arrays.concatenate(samples) if samples else None
         return BatchState(rows, state.layout, state.integral), self._log(log, dt, every, t0)
 
-    def _log(self, samples: Any, dt: float, every: int, t0: float) -> BatchLog | None:
+    def _log(self, samples: Values, dt: float, every: int, t0: float) -> BatchLog | None:
         if samples is None:
             return None
         return BatchLog(t0 + dt * every * np.arange(len(samples)), samples, self.mechanism, self.backend.name)
 
-    def _gains(self, control: BatchControl) -> dict[str, Any]:
+    def _gains(self, control: BatchControl) -> dict[str, Values]:
         """Gains (n,) or (n, N) by name."""
         published = self.mechanism.arm.gains if isinstance(control, BatchJointPID) else None
-        gains: dict[str, Any] = {}
+        gains: dict[str, Values] = {}
         for name, gain in control.gains.items():
             if gain is None and published is None:
                 raise TrocarError(f"{self.mechanism.arm.name} has no published {name} for this controller; pass {name}")

@@ -16,6 +16,7 @@ from trocar.batch import backends
 from trocar.errors import TrocarError, check_known
 from trocar.laws.program import Program
 from trocar.laws.sources import array_source
+from trocar.spatial import Values
 
 BACKENDS = tuple(sorted(module.name for module in iter_modules(backends.__path__)))
 PRECISIONS = ("float64", "float32")
@@ -47,7 +48,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def run(
-        self, rows: Any, fixed: Any, inputs: Any, steps: int, held: bool, every: int = 0
+        self, rows: Values, fixed: Any, inputs: Values, steps: int, held: bool, every: int = 0
     ) -> tuple[Any, Any | None, int]:
         """Step all arms.
 
@@ -59,7 +60,7 @@ class Kernel(ABC):
             Rows after the steps; log (S, L) or (S, L, N); index of the first arm that is not finite, or -1.
         """
 
-    def run_backwards(self, rows: Any, fixed: Any, inputs: Sequence[Any]) -> tuple[Any, Any, int]:
+    def run_backwards(self, rows: Values, fixed: Any, inputs: Sequence[Any]) -> tuple[Any, Any, int]:
         """Step all arms backwards in time, for gradients.
 
         Args:
@@ -71,11 +72,11 @@ class Kernel(ABC):
         """
         raise NotImplementedError
 
-    def one(self, fixed: Any) -> Any:
+    def one(self, fixed: Any) -> Values:
         """A fast function for single steps of one arm, or None."""
         return None
 
-    def in_place(self, rows: Any, fixed: Any) -> Any:
+    def in_place(self, rows: Values, fixed: Any) -> Values:
         """One arm with a copy of these rows that a call steps in place, or None."""
         return None
 
@@ -104,34 +105,34 @@ class Backend(ABC):
     def kernel(self, program: Program) -> Kernel:
         """The compiled program."""
 
-    def traced(self, value: Any) -> bool:
+    def traced(self, value: Values) -> bool:
         """True if a value is traced and so unknown until the function runs."""
         return False
 
-    def check_finite(self, array: Any, name: str) -> None:
+    def check_finite(self, array: Values, name: str) -> None:
         """Raise an error that names the array unless all its values are finite."""
         if not self.traced(array) and not np.isfinite(array).all():
             raise TrocarError(f"{name} must be finite, got {np.asarray(array)[~np.isfinite(array)][0]}")
 
-    def array(self, values: Any) -> Any:
+    def array(self, values: Values) -> Values:
         """Values as an array of this backend's type."""
         if isinstance(values, np.ndarray) or not hasattr(values, "dtype"):  # else an array of JAX or of a GPU
             values = checks.real_array("an array of joints or efforts", values)
         with np.errstate(over="ignore"):  # infinite in float32: refused like other values that are not finite
             return self.arrays.asarray(values, dtype=self.dtype)
 
-    def placed(self, rows: Any) -> Any:
+    def placed(self, rows: Values) -> Values:
         """Rows in the memory of the backend."""
         return rows
 
-    def fetched(self, array: Any) -> Any:
+    def fetched(self, array: Values) -> Values:
         """An array that `arrays` can work on."""
         return array
 
-    def zeros(self, shape: Sequence[int]) -> Any:
+    def zeros(self, shape: Sequence[int]) -> Values:
         return self.arrays.zeros(shape, self.dtype)
 
-    def joined(self, arrays: Sequence[Any]) -> Any:
+    def joined(self, arrays: Sequence[Any]) -> Values:
         """Rows of several arrays, stacked."""
         return self.arrays.concatenate(arrays)
 

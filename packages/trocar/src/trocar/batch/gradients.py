@@ -18,7 +18,7 @@ from trocar.batch.parameters import BatchParameters, named_entry
 from trocar.laws.graph import Branch, Graph, Node, above, cos, ordered, rebuilt, schedule, shortcuts, sign, sin
 from trocar.laws.program import Program
 from trocar.laws.sources import array_source
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 
 
 class RolloutGradients:
@@ -41,7 +41,7 @@ class RolloutGradients:
         if self._entries:
             self._to_parameters = preparation_adjoint(program, self._entries)
 
-    def run(self, rows: Any, fixed: Any, inputs: Any, last: Any, own: Sequence[Any]) -> tuple[Any, Any, Any, int]:
+    def run(self, rows: Values, fixed: Any, inputs: Values, last: Any, own: Sequence[Any]) -> tuple[Any, Any, Any, int]:
         """Gradients with respect to the first state (R, ...), the inputs (T, I, ...) and the fixed values (F, ...).
 
         Args:

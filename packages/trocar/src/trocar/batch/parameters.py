@@ -12,7 +12,7 @@ from trocar import checks
 from trocar.errors import TrocarError, check_known
 from trocar.laws.graph import Graph, Node
 from trocar.mechanics.tree_arrays import TreeArrays
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 
 DRIVE_TERMS = ("Im", "Fv", "Fc", "K0", "K", "K2", "Fx", "mu", "dahl_delta", "dahl_F", "dahl_slope")
 INERTIA_TERMS = ("mass", "com", "inertia")
@@ -90,7 +90,7 @@ class BatchParameters(Mapping[str, Array]):
 
     def _nonzero(self, name: str) -> Array:
         """Entries that are not zero for all arms; a traced value is unknown."""
-        value: Any = self._values[name]
+        value: Values = self._values[name]
         shape = self._shapes[name]
         if not isinstance(value, np.ndarray):
             return np.ones(shape, dtype=bool)

@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.batch.worlds.batch_snapshot import BatchSnapshot, digest
-from trocar.batch.worlds.layout import SceneLayout, layouts
+from trocar.batch.worlds.layout import ArmLayout, SceneLayout, layouts
 from trocar.batch.worlds.motor_table import varied_fields
-from trocar.batch.worlds.reference_waves import Waves
+from trocar.batch.worlds.reference_waves import WAVES, Waves
+from trocar.batch.worlds.scene_worlds import SceneWorlds, is_elsewhere
 from trocar.batch.worlds.status import (
     BOTH_FINGERS,
     COMPUTED_TORQUE,
@@ -41,7 +42,7 @@ from trocar.batch.worlds.world_values import (
 )
 from trocar.batch.worlds.wrist_arrays import wrist_of
 from trocar.errors import TrocarError, check_known, check_type
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 
 if TYPE_CHECKING:
     from trocar.mechanics import Mechanism
@@ -51,7 +52,6 @@ BACKENDS = ("threads", "warp")
 MAX_WORLDS = 1_000_000
 MAX_STEPS = 100_000
 GAINS = ("kp", "ki", "kd")
-WAVES = ("centre", "size", "rate", "phase")
 
 
 class SceneBatch:
@@ -68,9 +68,14 @@ class SceneBatch:
             Default: the first GPU.
         fields: values (n, ...) of MuJoCo's model of every world by MuJoCo's names, such as body_mass or geom_friction.
         max_contacts, max_constraints: on Warp, contacts per world on average, and constraint rows of each world.
+        deterministic: two runs give the same bits, also on a GPU, whose sums have no order otherwise; slower there.
+
+    Commands take NumPy's arrays, which are checked, and arrays of the device, such as tensors of torch, of which only
+    the shape is checked: they stay where they are.
 
     Attributes:
-        worlds: the backend, with its arrays. layout: rows of arms and objects.
+        worlds: the backend, with its arrays. layout: rows of arms and objects. columns: of the joints by arm, in arrays
+            of all arms.
 
     On Warp poses of bodies are computed in double precision, all else in float32. The loops of an arm are 100 times
     softer than in a `Scene`, and friction weighs at most 5 times the normal force (`impratio`), as much as float32 can
@@ -88,6 +93,7 @@ class SceneBatch:
         fields: Mapping[str, ArrayLike] | None = None,
         max_contacts: int | None = None,
         max_constraints: int | None = None,
+        deterministic: bool = False,
     ) -> None:
         check_known("backend", BACKENDS, backend)
         self.n, self.backend = checks.count("n", n, high=MAX_WORLDS), backend
@@ -98,7 +104,8 @@ class SceneBatch:
             check_type("fields", fields, Mapping, "a dictionary of fields of MuJoCo's model")
         own = {name: model_field(model, name, values, self.n) for name, values in (fields or {}).items()}
         limits = {"max_contacts": max_contacts, "max_constraints": max_constraints}
-        self.worlds: Any
+        self.worlds: SceneWorlds
+        checks.flag("deterministic", deterministic)
         if backend == "threads":
             from trocar.batch.worlds.threaded_worlds import ThreadedWorlds
 
@@ -113,8 +120,8 @@ class SceneBatch:
             if threads is not None:
                 raise TrocarError("threads belongs to backend='threads'; leave it out with warp")
             sizes = {name: checks.count(name, value) for name, value in limits.items() if value is not None}
-            self.worlds = WarpWorlds(loaded, self.n, device=device, fields=own, **sizes)
-        self._columns = self.worlds.table.columns
+            self.worlds = WarpWorlds(loaded, self.n, device=device, fields=own, deterministic=deterministic, **sizes)
+        self.columns = self.worlds.table.columns
         self._size = backend, self.n, int(model.nq), int(model.nu)
         table = self.worlds.table
         self._parameters = digest([model, model.opt, table, table.gains, varied_fields(loaded), own])
@@ -127,19 +134,19 @@ class SceneBatch:
         return float(self.worlds.dt)
 
     @property
-    def q(self) -> dict[str, Any]:
+    def q(self) -> dict[str, Values]:
         """Joint positions (n, joints) of every arm [rad, m]."""
         return self._split(self.worlds.read()[0])
 
     @property
-    def dq(self) -> dict[str, Any]:
+    def dq(self) -> dict[str, Values]:
         """Joint velocities (n, joints) of every arm [rad/s, m/s]."""
         return self._split(self.worlds.read()[1])
 
     @property
-    def poses(self) -> dict[str, Any]:
+    def poses(self) -> dict[str, Values]:
         """Poses (n, 7) of the free objects in the world: position [m] and quaternion wxyz."""
-        qpos = self.worlds.qpos if self.backend == "threads" else self.worlds.d.qpos
+        qpos = self.worlds.array("qpos")
         return {name: qpos[:, o.q : o.q + 7] for name, o in self.layout.objects.items() if o.q >= 0}
 
     @property
@@ -147,7 +154,7 @@ class SceneBatch:
         """Bits (n,) of what went wrong in every world since its reset; see `trocar.batch.worlds.status`."""
         return self.numpy(self.worlds.status)
 
-    def numpy(self, array: Any) -> Array:
+    def numpy(self, array: Values) -> Array:
         """An array of this batch in NumPy."""
         return np.array(array if isinstance(array, np.ndarray) else array.numpy())
 
@@ -165,14 +172,14 @@ class SceneBatch:
             poses: (n, 7) or (7,) of objects by name, position and quaternion; fixed objects can be placed as well.
         """
         worlds, chosen = self.worlds, world_mask(mask, self.n)
-        qpos, qvel = self.numpy(worlds.qpos_start), self.numpy(worlds.qvel_start)
+        qpos, qvel = self.numpy(worlds.array("qpos_start")), self.numpy(worlds.array("qvel_start"))
         for name, joints in (q or {}).items():
-            arm, rows = self._facts(name), self._rows(name, "q", joints)
+            arm, rows = self._facts(name), self._host(name, "q", joints)
             check_starts(name, rows[chosen], arm.lower, arm.upper)
             qpos[chosen, slice(*arm.q)] = each_row(arm.E, rows[chosen])
         for name, rates in (dq or {}).items():
             arm = self._facts(name)
-            qvel[chosen, slice(*arm.v)] = each_row(arm.E, self._rows(name, "dq", rates)[chosen])
+            qvel[chosen, slice(*arm.v)] = each_row(arm.E, self._host(name, "dq", rates)[chosen])
         fixed = []
         for name, places in (poses or {}).items():
             check_known("object of the scenes", self.layout.objects, name)
@@ -183,34 +190,30 @@ class SceneBatch:
                 fixed.append((placed.body, rows))
         for body, rows in fixed:  # once all values are checked
             worlds.place(body, worlds.put(rows), worlds.put(chosen))
-        if self.backend == "threads":
-            worlds.qpos_start, worlds.qvel_start = qpos, qvel
-        else:
-            worlds.qpos_start.assign(qpos)
-            worlds.qvel_start.assign(qvel)
+        worlds.assign("qpos_start", qpos)
+        worlds.assign("qvel_start", qvel)
         worlds.reset(worlds.put(chosen))
 
-    def apply(self, arm: str, efforts: Any, *, limited: bool = False) -> None:
+    def apply(self, arm: str, efforts: Values, *, limited: bool = False) -> None:
         """Joint efforts (n, joints) [N m, N] from now on; limited: within the motors' limits, as on the dVRK."""
         rows = self._rows(arm, "efforts", efforts)
-        self._command(arm, EXERT if limited else RAW, effort=each_row(self._facts(arm).coupling.T, rows))
+        self._command(arm, EXERT if limited else RAW, self._facts(arm).coupling.T, effort=rows)
 
-    def servo(self, arm: str, q: Any, dq: Any = None) -> None:
+    def servo(self, arm: str, q: Values, dq: Values = None) -> None:
         """The dVRK's PID follows joints (n, joints) that move at rates dq from now on."""
         inverse = self.worlds.table.motor_from_joint[self._facts(arm).name]
-        rate = 0.0 if dq is None else each_row(inverse, self._rows(arm, "dq", dq))
-        self._command(arm, SERVO, ref=each_row(inverse, self._rows(arm, "q", q)), rate=rate)
+        self._command(arm, SERVO, inverse, ref=self._rows(arm, "q", q), rate=self._rates(arm, "dq", dq))
 
-    def pd(self, arm: str, q: Any, kp: Any, kd: Any, dq: Any = None) -> None:
+    def pd(self, arm: str, q: Values, kp: Values, kd: Values, dq: Values = None) -> None:
         """PD of every joint, kp (q - q_measured) + kd (dq - dq_measured), gains (joints,) or (n, joints)."""
-        gains = {"kp": self._rows(arm, "kp", kp), "kd": self._rows(arm, "kd", kd)}
-        motion = {"ref": self._rows(arm, "q", q), "rate": 0.0 if dq is None else self._rows(arm, "dq", dq)}
-        self._set_gains(self._columns[arm], **gains)
-        self._command(arm, JOINT_PD, **motion)
+        gains = {"kp": self._host(arm, "kp", kp), "kd": self._host(arm, "kd", kd)}
+        motion = {"ref": self._rows(arm, "q", q), "rate": self._rates(arm, "dq", dq)}
+        self._set_gains(self.columns[arm], **gains)
+        self._command(arm, JOINT_PD, None, **motion)
 
-    def tune(self, arm: str, kp: Any = 1.0, ki: Any = 1.0, kd: Any = 1.0) -> None:
+    def tune(self, arm: str, kp: Values = 1.0, ki: Values = 1.0, kd: Values = 1.0) -> None:
         """Scale the gains of the dVRK's PID by factors, one number or one per world (n,), as `Hardware.tune` does."""
-        part, own = self._columns[self._facts(arm).name], self.worlds.table.gains
+        part, own = self.columns[self._facts(arm).name], self.worlds.table.gains
         scaled = {}
         for name, factor in (("kp", kp), ("ki", ki), ("kd", kd)):
             values = checks.real_array(name, on_host(factor))
@@ -225,14 +228,14 @@ class SceneBatch:
         self,
         arm: str,
         model: Mechanism | TorqueLaw,
-        q: Any,
-        dq: Any = None,
-        ddq: Any = None,
+        q: Values,
+        dq: Values = None,
+        ddq: Values = None,
         *,
-        kp: Any,
-        kd: Any,
+        kp: Values,
+        kd: Values,
         friction: bool = False,
-        effort: Any = 0.0,
+        effort: Values = 0.0,
     ) -> None:
         """Computed torque in every step, tau = M (ddq + kd (dq - dq_measured) + kp (q - q_measured)) + c + g [+ f].
 
@@ -246,11 +249,10 @@ class SceneBatch:
             effort: joint efforts (joints,) or (n, joints) that are added [N m, N].
         """
         motion = {"ref": self._rows(arm, "q", q)}
-        for key, name, values in (("rate", "dq", dq), ("acceleration", "ddq", ddq)):
-            motion[key] = self._rows(arm, name, np.zeros(self._facts(arm).n) if values is None else values)
+        motion |= {"rate": self._rates(arm, "dq", dq), "acceleration": self._rates(arm, "ddq", ddq)}
         self._compute_torque(arm, model, kp, kd, friction, effort)
         self.worlds.waves.pop(arm, None)
-        self._command(arm, COMPUTED_TORQUE, **motion)
+        self._command(arm, COMPUTED_TORQUE, None, **motion)
 
     def follow_waves(
         self,
@@ -258,35 +260,33 @@ class SceneBatch:
         model: Mechanism | TorqueLaw,
         waves: Waves,
         *,
-        kp: Any,
-        kd: Any,
+        kp: Values,
+        kd: Values,
         friction: bool = False,
-        effort: Any = 0.0,
+        effort: Values = 0.0,
     ) -> None:
         """Computed torque along sinusoids of the time since each world's reset; see `computed_torque` and `Waves`."""
         check_type("waves", waves, Waves, "Waves")
-        arrays = {name: self.worlds.put(self._rows(arm, name, getattr(waves, name)).copy()) for name in WAVES}
+        arrays = {name: self.worlds.put(self._host(arm, name, getattr(waves, name)).copy()) for name in WAVES}
         own = Waves(**arrays, ramp=checks.positive("ramp", waves.ramp, "s"))
         self._compute_torque(arm, model, kp, kd, friction, effort)
         self.worlds.waves[arm] = own
         self._set_mode(arm, COMPUTED_TORQUE)
-        if self.backend == "warp":
-            self.worlds.forget_graphs()
+        self.worlds.changed()
 
-    def _compute_torque(self, arm: str, model: Any, kp: Any, kd: Any, friction: bool, effort: Any) -> None:
+    def _compute_torque(self, arm: str, model: Any, kp: Values, kd: Values, friction: bool, effort: Values) -> None:
         facts = self._facts(arm)
         law = model if isinstance(model, TorqueLaw) else TorqueLaw.of(model, friction=friction)
         if law.n != facts.n:
             raise TrocarError(f"the model of computed torque has {law.n} joints; {arm} has {facts.n}")
-        gains = {name: self._rows(arm, name, values, or_number=True) for name, values in (("kp", kp), ("kd", kd))}
-        added = self._rows(arm, "effort", effort, or_number=True)
-        self._set_gains(self._columns[arm], **gains)
+        gains = {name: self._host(arm, name, values, or_number=True) for name, values in (("kp", kp), ("kd", kd))}
+        added = self._host(arm, "effort", effort, or_number=True)
+        self._set_gains(self.columns[arm], **gains)
         self.worlds.laws[arm] = law
-        self._command(arm, None, effort=each_row(facts.coupling.T, added))
-        if self.backend == "warp":
-            self.worlds.forget_graphs()
+        self.worlds.write("effort", self.columns[arm], added, facts.coupling.T)
+        self.worlds.changed()
 
-    def tip_increments(self, arm: str, increments: Any, duration: float) -> None:
+    def tip_increments(self, arm: str, increments: Values, duration: float) -> None:
         """Move the commanded tip of an arm with an offset wrist (PSM) under the dVRK's PID; see `commanded`.
 
         The servo's reference moves from the commanded joints to the new ones at a constant rate; step this duration.
@@ -298,20 +298,13 @@ class SceneBatch:
         """
         wrist_of(self._facts(arm))
         duration = checks.positive("duration", duration, "s")
-        on_device = (
-            self.backend == "warp" and hasattr(increments, "__dlpack__") and not isinstance(increments, np.ndarray)
-        )
-        if not on_device:
-            increments = world_rows(f"increments of {arm}", increments, self.n, 7)
-        elif tuple(increments.shape) != (self.n, 7):  # a kernel would read beyond their end
-            raise TrocarError(f"increments of {arm} must have shape ({self.n}, 7), got {tuple(increments.shape)}")
-        self.worlds.move_tips(arm, increments, duration)
+        self.worlds.move_tips(arm, self._numbers(f"increments of {arm}", increments, 7), duration)
         self._set_mode(arm, SERVO)
 
     @property
-    def commanded(self) -> dict[str, Any]:
+    def commanded(self) -> dict[str, Values]:
         """Joints (n, joints) that tip increments have commanded so far; after a reset, the joints themselves."""
-        return self._split(self.worlds.commanded)
+        return self._split(self.worlds.array("commanded"))
 
     def step(self, steps: int = 1, *, check: bool = True) -> None:
         """Advance all worlds by `steps` timesteps under their commands.
@@ -364,52 +357,56 @@ class SceneBatch:
         for name, values in {**snapshot.gains, "laws": laws, "waves": waves}.items():
             setattr(worlds, name, values)
         self._scaled, self._modes = dict(snapshot.scaled), snapshot.modes.copy()
-        self._assign("mode", self._modes.copy())
-        if self.backend == "warp":
-            worlds.forget_graphs()
+        worlds.assign("mode", self._modes)
+        worlds.changed()
 
-    def _facts(self, arm: str) -> Any:
+    def _facts(self, arm: str) -> ArmLayout:
         check_known("arm of the scenes", self.layout.arms, arm)
         return self.layout.arms[arm]
 
-    def _command(self, arm: str, mode: int | None, **values: Any) -> None:
-        part, worlds = self._columns[arm], self.worlds
+    def _command(self, arm: str, mode: int, matrix: Array | None, **values: Values) -> None:
+        """Write rows (n, joints) of an arm, or their products with a matrix, and set its mode."""
         for name, rows in values.items():
-            whole = self.numpy(getattr(worlds, name))
-            whole[:, part] = rows
-            self._assign(name, whole)
-        if mode is not None:
-            self._set_mode(arm, mode)
+            self.worlds.write(name, self.columns[arm], rows, matrix)
+        self._set_mode(arm, mode)
 
     def _set_mode(self, arm: str, mode: int) -> None:
-        part = self._columns[arm]
+        part = self.columns[arm]
         if not (self._modes[part] != mode).any():
             return
         if mode == SERVO and np.isin(self._modes[part], (JOINT_PD, COMPUTED_TORQUE)).any():
             own = self.worlds.table.gains
             self._set_gains(part, **self._scaled.get(part.start, {name: own[name][part] for name in ("kp", "kd")}))
-        if self.backend == "warp" and (mode == COMPUTED_TORQUE or (self._modes[part] == COMPUTED_TORQUE).any()):
-            self.worlds.forget_graphs()  # captured steps contain the laws of the arms under computed torque
+        if mode == COMPUTED_TORQUE or (self._modes[part] == COMPUTED_TORQUE).any():
+            self.worlds.changed()  # prepared steps contain the laws of the arms under computed torque
         self._modes[part] = mode
-        self._assign("mode", self._modes.copy())
+        self.worlds.assign("mode", self._modes)
 
     def _set_gains(self, part: slice, **values: Array) -> None:
         for name, gains in values.items():
             whole = np.broadcast_to(self.numpy(getattr(self.worlds, name)), (self.n, self.layout.model.nu)).copy()
             whole[:, part] = gains
             setattr(self.worlds, name, self.worlds.put(whole))
-        if self.backend == "warp":
-            self.worlds.forget_graphs()
+        self.worlds.changed()
 
-    def _assign(self, name: str, values: Array) -> None:
-        if self.backend == "threads":
-            setattr(self.worlds, name, values)
-        else:
-            getattr(self.worlds, name).assign(values)
+    def _split(self, joints: Values) -> dict[str, Values]:
+        return {name: joints[:, part] for name, part in self.columns.items()}
 
-    def _split(self, joints: Any) -> dict[str, Any]:
-        return {name: joints[:, part] for name, part in self._columns.items()}
+    def _rows(self, arm: str, name: str, values: Values) -> Values:
+        """Values (n, joints) of an arm, on the device if they are there; `name` is that of the argument."""
+        return self._numbers(f"{name} of {arm}", values, self._facts(arm).n)
 
-    def _rows(self, arm: str, name: str, values: Any, *, or_number: bool = False) -> Array:
-        """Values (n, joints) of an arm; `name` is that of the argument."""
+    def _rates(self, arm: str, name: str, values: Values) -> Values:
+        return self._rows(arm, name, np.zeros(self._facts(arm).n) if values is None else values)
+
+    def _host(self, arm: str, name: str, values: Values, *, or_number: bool = False) -> Array:
+        """Values (n, joints) of an arm in NumPy."""
         return world_rows(f"{name} of {arm}", values, self.n, self._facts(arm).n, or_number=or_number)
+
+    def _numbers(self, name: str, values: Values, width: int) -> Values:
+        """Rows (n, width); those of a device are taken as they are."""
+        if self.backend != "warp" or not is_elsewhere(values):
+            return world_rows(name, values, self.n, width)
+        if tuple(values.shape) != (self.n, width):  # a kernel would read beyond their end
+            raise TrocarError(f"{name} must have shape ({self.n}, {width}), got {tuple(values.shape)}")
+        return values

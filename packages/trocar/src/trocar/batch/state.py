@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from trocar import checks
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
+from trocar.spatial import Values
 
 # For logs that do not fit into memory.
 REMEDY = "Record fewer steps with every=, or nothing with log=False"
@@ -35,9 +35,6 @@ class Layout:
         return 2 * self.n + self.friction + self.contact + self.stops + self.dahl
 
 
-Values: TypeAlias = Any  # an array of the backend (NumPy, JAX, GPU), or values that convert to one
-
-
 class NotFinite(TrocarError):
     """An arm has diverged: its state is not finite, or far beyond any arm's. `arm`: the first one, None if alone."""
 
@@ -56,7 +53,7 @@ class BatchState:
 
     __slots__ = ("integral", "layout", "rows")
 
-    def __init__(self, rows: Any, layout: Layout, integral: Any = None) -> None:
+    def __init__(self, rows: Values, layout: Layout, integral: Values = None) -> None:
         self.rows, self.layout, self.integral = rows, layout, integral
 
     @property
@@ -65,32 +62,32 @@ class BatchState:
         return tuple(self.rows.shape[1:])
 
     @property
-    def q(self) -> Any:
+    def q(self) -> Values:
         """Positions (n,) or (n, N) [rad, m]."""
         return self.rows[: self.layout.n]
 
     @property
-    def dq(self) -> Any:
+    def dq(self) -> Values:
         """Velocities (n,) or (n, N) [rad/s, m/s]."""
         return self.rows[self.layout.n : 2 * self.layout.n]
 
     @property
-    def friction(self) -> Any:
+    def friction(self) -> Values:
         """Coulomb friction forces (f,) or (f, N) of the last step, on the coordinates with friction [N m, N]."""
         return self.rows[2 * self.layout.n :][: self.layout.friction]
 
     @property
-    def contact(self) -> Any:
+    def contact(self) -> Values:
         """Contact forces (3 s,) or (3 s, N) of the s surfaces: normal, then along two tangents, each [N]."""
         return self.rows[2 * self.layout.n + self.layout.friction :][: self.layout.contact]
 
     @property
-    def stops(self) -> Any:
+    def stops(self) -> Values:
         """Forces (n,) or (n, N) of the joint limits in the last step [N m, N]."""
         return self.rows[self.layout.rows - self.layout.dahl - self.layout.stops :][: self.layout.stops]
 
     @property
-    def hysteresis(self) -> Any:
+    def hysteresis(self) -> Values:
         """States (k,) or (k, N) of the Dahl elements, in [-1, 1]."""
         return self.rows[self.layout.rows - self.layout.dahl :][: self.layout.dahl]
 
@@ -108,28 +105,28 @@ class BatchLog:
         mechanism: the simulated mechanism. backend: name of the backend.
     """
 
-    t: Any
-    samples: Any
+    t: Values
+    samples: Values
     mechanism: Mechanism
     backend: str
 
     @property
-    def q(self) -> Any:
+    def q(self) -> Values:
         """(S, n) or (S, n, N) [rad, m]."""
         return self._part(0)
 
     @property
-    def dq(self) -> Any:
+    def dq(self) -> Values:
         """(S, n) or (S, n, N) [rad/s, m/s]."""
         return self._part(1)
 
     @property
-    def tau(self) -> Any:
+    def tau(self) -> Values:
         """Applied efforts (S, n) or (S, n, N) [N m, N]."""
         return self._part(2)
 
     @property
-    def ddq(self) -> Any:
+    def ddq(self) -> Values:
         """(S, n) or (S, n, N) [rad/s^2, m/s^2]."""
         return self._part(3)
 
@@ -165,6 +162,6 @@ class BatchLog:
             },
         )
 
-    def _part(self, k: int) -> Any:
+    def _part(self, k: int) -> Values:
         n = self.mechanism.n
         return self.samples[:, k * n : (k + 1) * n]

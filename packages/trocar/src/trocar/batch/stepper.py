@@ -15,6 +15,7 @@ from trocar.errors import TrocarError
 from trocar.laws.program import Program
 from trocar.mechanics import Mechanism
 from trocar.mechanics.static_friction import RESOLVED
+from trocar.spatial import Values
 
 MIN_TIMESTEP, MAX_TIMESTEP = 1e-9, 0.1  # [s]; longer steps resolve no motion of an arm
 
@@ -105,12 +106,12 @@ def check_sizes(parameters: tuple[int, ...], batch: tuple[int, ...]) -> None:
         raise TrocarError(f"the parameters have values for {parameters[0]} arms, but the state has {arms}")
 
 
-def held_inputs(backend: Any, values: Sequence[Any], n: int, batch: tuple[int, ...]) -> Any:
+def held_inputs(backend: Any, values: Sequence[Any], n: int, batch: tuple[int, ...]) -> Values:
     """Rows (I,), or (I, N) if one of the arrays (n,) or (n, N) has a value for each arm; None is zero."""
     return _joined(backend, values, (n,), batch, "")
 
 
-def inputs_over_time(backend: Any, values: Sequence[Any], n: int, batch: tuple[int, ...]) -> Any:
+def inputs_over_time(backend: Any, values: Sequence[Any], n: int, batch: tuple[int, ...]) -> Values:
     """Rows (T, I) or (T, I, N) of arrays (T, n) or (T, n, N); None is zero."""
     lengths = {len(x) for x in values if x is not None and hasattr(x, "__len__") and getattr(x, "ndim", 1) > 0}
     if len(lengths) != 1 or not all(lengths):
@@ -123,7 +124,9 @@ def inputs_over_time(backend: Any, values: Sequence[Any], n: int, batch: tuple[i
     return _joined(backend, values, (steps, n), batch, "; pass steps= to hold them constant")
 
 
-def _joined(backend: Any, values: Sequence[Any], shared: tuple[int, ...], batch: tuple[int, ...], remedy: str) -> Any:
+def _joined(
+    backend: Any, values: Sequence[Any], shared: tuple[int, ...], batch: tuple[int, ...], remedy: str
+) -> Values:
     np_, each = backend.arrays, (*shared, *batch)
     arrays = [np_.zeros(shared, backend.dtype) if x is None else backend.array(x) for x in values]
     for x in arrays:

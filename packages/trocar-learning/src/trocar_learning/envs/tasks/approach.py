@@ -9,12 +9,13 @@ import numpy as np
 
 from trocar.simulation.objects.solid import Needle
 from trocar.simulation.skills.needle_frames import REACH, grip_frame
-from trocar.spatial import Array, pose, quaternion
-from trocar_learning.envs.task import Policy
+from trocar.spatial import Array, Values, pose
+from trocar_learning.envs.arrays import angle, distance, dot, pose_numbers
+from trocar_learning.envs.task import Memory, Policy
 from trocar_learning.envs.tasks.lift_task import ABOVE
 from trocar_learning.envs.tasks.needle_pick import OPEN, NeedlePickTask
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
-from trocar_learning.envs.world import World
+from trocar_learning.envs.world import World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
@@ -36,45 +37,45 @@ class ApproachTask(NeedlePickTask):
     duration: float = 6.0
     goal_tolerance = TOLERANCE
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
-        super().start(world, rng, sigma)
-        angle, here = rng.uniform(*GRIPPED), world.scene.T_world_tip("PSM")
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
+        memory = super().start(world, rng, sigma)
+        spot, here = rng.uniform(*GRIPPED), world.scene.T_world_tip("PSM")
         placed = world.scene.objects["needle"]
         thing = placed.thing
         assert isinstance(thing, Needle)
-        options = [grip_frame(thing, angle, -np.pi / 2, side) for side in (1, -1)]
-        self.T_needle_grip = max(options, key=lambda T: float(np.trace(here[:3, :3].T @ (placed.pose @ T)[:3, :3])))
+        options = [grip_frame(thing, spot, -np.pi / 2, side) for side in (1, -1)]
+        return memory | {"grip": max(options, key=lambda T: np.trace(here[:3, :3].T @ (placed.pose @ T)[:3, :3]))}
+
+    def grips(self, worlds: Worlds) -> Values:
+        """Tip poses (n, 4, 4) in the world of jaws around the drawn place."""
+        return worlds.poses("needle") @ worlds.memory["grip"]
 
     def grip(self, world: World) -> Array:
-        return world.once("grip", "needle", lambda: world.T_world_object("needle") @ self.T_needle_grip).copy()
+        return np.asarray(self.grips(world)[0])
 
-    def achieved(self, world: World) -> Array:
-        return world.T_world_tip("PSM")[:3, 3]
+    def achieved(self, worlds: Worlds) -> Values:
+        return worlds.true_tips("PSM")[:, :3, 3]
 
-    def desired(self, world: World) -> Array:
-        return self.grip(world)[:3, 3]
+    def desired(self, worlds: Worlds) -> Values:
+        return self.grips(worlds)[:, :3, 3]
 
-    def observation(self, world: World) -> Array:
+    def observation(self, worlds: Worlds) -> Values:
         """Tip pose of the grip (position, quaternion)."""
-        T = self.grip(world)
-        return np.concatenate([T[:3, 3], quaternion(T[:3, :3])])
+        return pose_numbers(worlds.xp, self.grips(worlds))
 
-    def errors(self, world: World) -> tuple[float, float]:
-        """Distance [m] and angle [rad] of the tip from the grip."""
-        return world.once("errors", "PSM", lambda: self._errors(world))
+    def errors(self, worlds: Worlds) -> tuple[Values, Values]:
+        """Distances (n,) [m] and angles (n,) [rad] of the tip from the grip."""
+        xp, T, goal = worlds.xp, worlds.true_tips("PSM"), self.grips(worlds)
+        trace = dot(T[:, :3, :3].reshape(-1, 9), goal[:, :3, :3].reshape(-1, 9))  # of R' R_goal
+        return distance(xp, T[:, :3, 3], goal[:, :3, 3]), angle(xp, (trace - 1.0) / 2.0)
 
-    def _errors(self, world: World) -> tuple[float, float]:
-        T, goal = world.T_world_tip("PSM"), self.grip(world)
-        cosine = (float(np.vdot(T[:3, :3], goal[:3, :3])) - 1.0) / 2.0  # half of the trace of R' R_goal, less 1
-        return math.dist(T[:3, 3], goal[:3, 3]), math.acos(min(max(cosine, -1.0), 1.0))
+    def solved(self, worlds: Worlds) -> Values:
+        away, turn = self.errors(worlds)
+        return (away <= TOLERANCE) & (turn <= MAX_TURN) & (worlds.true_jaws("PSM") > MIN_OPENING)
 
-    def solved(self, world: World) -> bool:
-        distance, turn = self.errors(world)
-        return distance <= TOLERANCE and turn <= MAX_TURN and world.scene.arms["PSM"].q[-1] > MIN_OPENING
-
-    def reward(self, world: World) -> float:
-        distance, turn = self.errors(world)
-        return -min(distance / 0.1 + turn / np.pi, 1.0)
+    def reward(self, worlds: Worlds) -> Values:
+        away, turn = self.errors(worlds)
+        return -worlds.xp.clip(away / 0.1 + turn / np.pi, None, 1.0)
 
     def expert(self, env: TaskEnv) -> Policy:
         """Waypoint above the grip, descent, then small corrections; back off and try beside it if a finger stands."""
@@ -99,7 +100,7 @@ class ApproachTask(NeedlePickTask):
             T = goal()
             yield from tips.move("PSM", pose(T[:3, :3], T[:3, 3] + aside * T[:3, 0]), 0.5)
             yield from tips.wait(0.3)
-            if R is None and self.errors(env.world)[0] > TOLERANCE:
+            if R is None and self.errors(env.world)[0][0] > TOLERANCE:
                 # the rail has pushed the jaws along the wire, away from itself: there is more room on that side
                 pushed = float(T[:3, 0] @ (env.world.T_world_tip("PSM")[:3, 3] - self.grip(env.world)[:3, 3]))
                 yield from tips.move("PSM", pose(T[:3, :3], tips.T["PSM"][:3, 3] + [0.0, 0.0, RETREAT]), 0.5)

@@ -10,10 +10,11 @@ import numpy as np
 from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.endoscope_camera import BASELINE, R_TIP_OPTICAL, VIEW
 from trocar.errors import TrocarError
-from trocar.spatial import Array, pose
+from trocar.spatial import Array, Values, pose
 from trocar_learning.envs.actions import JointTarget
-from trocar_learning.envs.task import Policy, Task
-from trocar_learning.envs.world import World
+from trocar_learning.envs.arrays import distance
+from trocar_learning.envs.task import Memory, Policy, Task
+from trocar_learning.envs.world import World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
@@ -38,52 +39,62 @@ class CameraCentreTask(Task):
     arms: ClassVar = {"ECM": "ECM"}
     mode = "joint_target"
     duration: float = 4.0
+    batched: ClassVar[bool] = False
     goal_tolerance = 0.02
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         q = rng.uniform(LOWER, UPPER)
         world.scene.reset({"ECM": q})
         depth, (x, y) = rng.uniform(*DEPTH), rng.uniform(-ASIDE, ASIDE, 2)
-        self.radius, self.rate = rng.uniform(*RADIUS), rng.uniform(*RATE) * rng.choice([-1.0, 1.0])
-        self.phase = rng.uniform(0.0, 2.0 * np.pi)
+        radius, rate = rng.uniform(*RADIUS), rng.uniform(*RATE) * rng.choice([-1.0, 1.0])
+        phase = rng.uniform(0.0, 2.0 * np.pi)
         T = world.scene.T_world_tip("ECM")
-        self.centre = (T @ np.array([x * depth * HALF_VIEW, 0.7 * y * depth * HALF_VIEW, depth, 1.0]))[:3]
-        self.axes = T[:3, :2].copy()  # the circle is parallel to the first image
+        centre = (T @ np.array([x * depth * HALF_VIEW, 0.7 * y * depth * HALF_VIEW, depth, 1.0]))[:3]
+        # the circle is parallel to the first image
+        return {"radius": radius, "rate": rate, "phase": phase, "centre": centre, "axes": T[:3, :2]}
 
-    def target(self, t: float) -> Array:
+    def target(self, world: World, t: float) -> Array:
         """Position (3,) of the target in the world [m]."""
-        a = self.rate * t + self.phase
-        return np.asarray(self.centre + self.axes.dot([self.radius * math.cos(a), self.radius * math.sin(a)]))
+        a, radius = world.value("rate") * t + world.value("phase"), world.value("radius")
+        circle = world.value("axes").dot([radius * math.cos(a), radius * math.sin(a)])
+        return np.asarray(world.value("centre") + circle)
 
-    def image(self, T_world_tip: Array, t: float) -> Array:
+    def image(self, world: World, T_world_tip: Array, t: float) -> Array:
         """Image coordinates (2,) of the target for a pose of the lens: to the right, upwards."""
-        x, y, z = (self.target(t) - T_world_tip[:3, 3]) @ T_world_tip[:3, :3]
+        x, y, z = (self.target(world, t) - T_world_tip[:3, 3]) @ T_world_tip[:3, :3]
         return np.array([-x, y]) / (max(z, 1e-3) * HALF_VIEW)  # x of the tip frame points left
 
-    def achieved(self, world: World) -> Array:
-        return world.once("image", "ECM", lambda: self.image(world.T_world_tip("ECM"), world.time)).copy()
+    def _seen(self, world: World) -> Array:
+        return world.once("image", "ECM", lambda: self.image(world, world.T_world_tip("ECM"), world.time))
 
-    def desired(self, world: World) -> Array:
-        return np.zeros(2)
+    def achieved(self, worlds: Worlds) -> Values:
+        return worlds.each(self._seen)
+
+    def desired(self, worlds: Worlds) -> Values:
+        return np.zeros((worlds.n, 2))
 
     def camera(self, world: World, middle: Array) -> CameraPlace:
         """The endoscope."""
         return CameraPlace(world.scene.T_world_tip("ECM") @ pose(R_TIP_OPTICAL), VIEW, BASELINE)
 
     def marks(self, world: World) -> Array:
-        return self.target(world.time)[None]
+        return self.target(world, world.time)[None]
 
-    def observation(self, world: World) -> Array:
-        return self.achieved(world)
+    def observation(self, worlds: Worlds) -> Values:
+        return self.achieved(worlds)
 
-    def privileged(self, world: World) -> Array:
-        return self.target(world.time)
+    def privileged(self, worlds: Worlds) -> Values:
+        return worlds.each(lambda world: self.target(world, world.time))
 
-    def solved(self, world: World) -> bool:
-        return math.hypot(*self.achieved(world).tolist()) <= self.goal_tolerance
+    def _away(self, worlds: Worlds) -> Values:
+        """Distances (n,) of the target from the middle of the image."""
+        return distance(worlds.xp, self.achieved(worlds), self.desired(worlds))
 
-    def reward(self, world: World) -> float:
-        return -math.hypot(*self.achieved(world).tolist())
+    def solved(self, worlds: Worlds) -> Values:
+        return self._away(worlds) <= self.goal_tolerance
+
+    def reward(self, worlds: Worlds) -> Values:
+        return -self._away(worlds)
 
     def expert(self, env: TaskEnv) -> Policy:
         """Inverse kinematics of the lens for the place of the target when the action has taken effect."""
@@ -95,7 +106,7 @@ class CameraCentreTask(Task):
 
         def policy(observation: object) -> Array:
             t = env.world.time + ahead
-            at = [self.image(base @ mechanism.forward_kinematics(x), t) for x in _nearby(q)]
+            at = [self.image(env.world, base @ mechanism.forward_kinematics(x), t) for x in _nearby(q)]
             J = np.stack([(at[1] - at[0]) / STEP, (at[2] - at[0]) / STEP], axis=1)
             q[:2] -= np.linalg.solve(J, at[0])
             # what the encoders report differs from the command by the load over the gain of the PID
@@ -111,7 +122,7 @@ class CameraCentreTask(Task):
         integral = np.zeros(2)
 
         def policy(observation: object) -> Array:
-            e = self.achieved(env.world)
+            e = self.achieved(env.world)[0]
             integral[:] += INTEGRAL * e
             return np.clip(mode.action(q + np.append(UNTURNED @ (GAIN * e + integral), [0.0, 0.0])), -1.0, 1.0)
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.simulation.forces.faults import EncoderBias, Fault, MotorLoss
-from trocar.spatial import Array
-from trocar_learning.envs.task import HELD, Policy
+from trocar.spatial import Array, Values
+from trocar_learning.envs.task import HELD, Memory, Policy
 from trocar_learning.envs.tasks.reach import joint_pid
 from trocar_learning.envs.tasks.reference_task import RESIDUAL_BANDWIDTH, ModelResidual, ReferenceTask
-from trocar_learning.envs.world import World
+from trocar_learning.envs.world import World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
@@ -40,46 +41,46 @@ class FaultAdaptTask(ReferenceTask):
 
     duration: float = ONSET[1] + REACTION + HELD + 0.1
     extra: ClassVar[tuple[str, ...]] = ("stop",)
+    batched: ClassVar[bool] = False
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
-        super().start(world, rng, sigma)
-        self.onset, motor = rng.uniform(*ONSET), int(rng.integers(3))
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
+        memory = super().start(world, rng, sigma)
+        onset, motor = rng.uniform(*ONSET), int(rng.integers(3))
         healthy, weak = rng.uniform() < HEALTHY, bool(rng.integers(2))
         name = world.arms["PSM"].arm.motors.names[motor]
         remaining, bias = rng.uniform(*REMAINING), rng.uniform(*BIAS[motor]) * rng.choice([-1.0, 1.0])
-        fault: Fault = MotorLoss(motor=name, remaining=remaining, at=self.onset)
+        fault: Fault = MotorLoss(motor=name, remaining=remaining, at=onset)
         if not weak:
-            fault = EncoderBias(motor=name, bias=float(bias), at=self.onset)
-        self.fault = None if healthy else fault
-        if self.fault is not None:
-            world.inject("PSM", self.fault)
-        self.error, self.lost = 0.0, False
+            fault = EncoderBias(motor=name, bias=float(bias), at=onset)
+        if not healthy:
+            world.inject("PSM", fault)
+        return memory | {"onset": np.inf if healthy else onset, "lost": False}
 
     def act(self, world: World, extra: Array) -> None:
-        if extra[0] > 0.0 and self.stopped is None:
-            self.stopped = world.time
+        if extra[0] > 0.0:
+            world.memory["stopped"] = np.minimum(world.memory["stopped"], world.time)
 
-    def after_period(self, world: World, force: float) -> None:
-        self.error = self.tip_error(world)
-        stopped, since = self.stopped, world.time - self.onset
-        if self.fault is None or since < 0.0:
-            self.lost = self.lost or stopped is not None
-        elif self.error > MAX_DEVIATION or (stopped is None and since > REACTION):
-            self.lost = True
+    def after_period(self, worlds: Worlds) -> None:
+        memory = worlds.memory
+        memory["error"] = self.tip_errors(worlds)
+        stopped, since = worlds.xp.isfinite(memory["stopped"]), worlds.times - memory["onset"]
+        late = (memory["error"] > MAX_DEVIATION) | (~stopped & (since > REACTION))
+        memory["lost"] = memory["lost"] | worlds.xp.where(since < 0.0, stopped, late)
 
-    def privileged(self, world: World) -> Array:
-        return np.array([float(self.fault is not None and world.time >= self.onset)])
+    def privileged(self, worlds: Worlds) -> Values:
+        return 1.0 * (worlds.times >= worlds.memory["onset"])[:, None]
 
-    def solved(self, world: World) -> bool:
-        if self.fault is None:
-            return not self.lost and world.time > self.duration - HELD
-        return not self.lost and self.stopped is not None
+    def solved(self, worlds: Worlds) -> Values:
+        memory, xp = worlds.memory, worlds.xp
+        healthy, over = ~xp.isfinite(memory["onset"]), worlds.times > self.duration - HELD
+        return ~memory["lost"] & xp.where(healthy, over, xp.isfinite(memory["stopped"]))
 
-    def failed(self, world: World) -> bool:
-        return self.lost
+    def failed(self, worlds: Worlds) -> Values:
+        return worlds.memory["lost"]
 
-    def reward(self, world: World) -> float:
-        return -10.0 if self.lost else -min(self.error / MAX_DEVIATION, 1.0)
+    def reward(self, worlds: Worlds) -> Values:
+        error = worlds.xp.clip(worlds.memory["error"] / MAX_DEVIATION, None, 1.0)
+        return worlds.xp.where(worlds.memory["lost"], -10.0, -error)
 
     def expert(self, env: TaskEnv) -> Policy:
         """Stops if a momentum observer or a jump of an encoder shows a fault; cancels the observed effort."""
@@ -103,4 +104,4 @@ class FaultAdaptTask(ReferenceTask):
 
     def pid(self, env: TaskEnv) -> Policy:
         """PID of every joint in addition to the nominal law; it never stops."""
-        return joint_pid(env, self.reference, RESIDUAL_BANDWIDTH)
+        return joint_pid(env, partial(self.reference, env.world), RESIDUAL_BANDWIDTH)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.simulation import Scene, SceneArm
 from trocar.simulation.objects.solid import Box
-from trocar.spatial import Array, pose
+from trocar.spatial import Array, Values, pose
 from trocar_learning.envs.actions import TIP_SPEED, jaw_action
-from trocar_learning.envs.task import Policy, Task
+from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
 from trocar_learning.envs.tasks.phantom import BreathingSolid
-from trocar_learning.envs.world import PERIOD, World
+from trocar_learning.envs.world import PERIOD, RATE, World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
@@ -52,8 +51,9 @@ class ForceHoldTask(Task):
     duration: float = 2.0
     force_arms: ClassVar[tuple[str, ...]] = ("PSM",)
     varies: ClassVar[bool] = True
+    batched: ClassVar[bool] = False
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         q = rng.uniform(LOWER, UPPER)
         stiffness = float(np.exp(rng.uniform(*np.log(STIFFNESS))))
         arm = SceneArm(arm="PSM", base=np.eye(4), q=q, **options["PSM"])
@@ -74,34 +74,38 @@ class ForceHoldTask(Task):
         )
         return Scene({"PSM": arm}, objects=[pad], timestep=PERIOD)
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
-        self.wanted, self.noise, self.seed = rng.uniform(*FORCE), NOISE * sigma, int(rng.integers(2**31))
-        self.rng = np.random.default_rng(self.seed)
-        self.force = self.measured = 0.0
-        self.excess = False
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
+        wanted, own = rng.uniform(*FORCE), np.random.default_rng(int(rng.integers(2**31)))
         world.scene.reset()
+        noise = NOISE * sigma * own.standard_normal(round(self.duration * RATE))  # of every control period [N]
+        spread = {"noise": noise, "sigma": NOISE * sigma}
+        return {"wanted": wanted, "force": 0.0, "measured": 0.0, "excess": False, **spread}
 
-    def after_period(self, world: World, force: float) -> None:
-        self.force = world.contact_force("PSM")
-        self.measured = self.force + self.noise * self.rng.standard_normal()
-        self.excess = self.excess or force > (1.0 + MAX_OVERSHOOT) * self.wanted
+    def after_period(self, worlds: Worlds) -> None:
+        memory = worlds.memory
+        memory["force"] = worlds.each(lambda world: world.contact_force("PSM"))
+        memory["measured"] = memory["force"] + memory["noise"][np.arange(worlds.n), worlds.elapsed - 1]
+        memory["excess"] = memory["excess"] | (worlds.forces > (1.0 + MAX_OVERSHOOT) * memory["wanted"])
 
-    def observation(self, world: World) -> Array:
+    def observation(self, worlds: Worlds) -> Values:
         """Set force, measured force, measured position of the tip."""
-        return np.array([self.wanted, self.measured, *world.T_world_measured("PSM")[:3, 3]])
+        forces = worlds.memory["wanted"][:, None], worlds.memory["measured"][:, None]
+        return np.concatenate([*forces, worlds.tips("PSM")[:, :3, 3]], -1)
 
-    def privileged(self, world: World) -> Array:
-        pad = _pad(world)
-        return np.array([self.force, float(pad.stiffness or 0.0) / 1e3, pad.height(world.time)])
+    def privileged(self, worlds: Worlds) -> Values:
+        surface = worlds.each(lambda world: (float(_pad(world).stiffness or 0.0) / 1e3, _pad(world).height(world.time)))
+        return np.concatenate([worlds.memory["force"][:, None], surface], -1)
 
-    def solved(self, world: World) -> bool:
-        return abs(self.force - self.wanted) <= TOLERANCE * self.wanted
+    def solved(self, worlds: Worlds) -> Values:
+        return abs(worlds.memory["force"] - worlds.memory["wanted"]) <= TOLERANCE * worlds.memory["wanted"]
 
-    def failed(self, world: World) -> bool:
-        return self.excess
+    def failed(self, worlds: Worlds) -> Values:
+        return worlds.memory["excess"]
 
-    def reward(self, world: World) -> float:
-        return -10.0 if self.excess else -min(abs(self.force - self.wanted) / self.wanted, 1.0)
+    def reward(self, worlds: Worlds) -> Values:
+        memory = worlds.memory
+        missing = np.minimum(abs(memory["force"] - memory["wanted"]) / memory["wanted"], 1.0)
+        return np.where(memory["excess"], -10.0, -missing)
 
     def expert(self, env: TaskEnv) -> Policy:
         """Follow the known motion of the surface, and correct the force with the estimated stiffness."""
@@ -113,13 +117,13 @@ class ForceHoldTask(Task):
         pairs: list[tuple[float, float]] = []  # measured depth of the end of the jaws, and force [m, N]
         stiffness = STIFFEST
         followed, servo = _followed(env, pad)
-        touched = 3.0 * self.noise + 0.05
+        wanted, touched = float(world.value("wanted")), 3.0 * float(world.value("sigma")) + 0.05
 
         def policy(observation: object) -> Array:
             nonlocal stiffness
             end = world.T_world_measured("PSM") @ [0.0, 0.0, arm.jaw_length, 1.0]
             depth = top + pad.height(world.time) - float(end[2])
-            pairs.append((depth, self.measured))
+            pairs.append((depth, float(world.value("measured"))))
             touching = [pair for pair in pairs if pair[1] > touched]
             if not touching:
                 coming = depths[-1] - depths[max(0, len(depths) - wait)]
@@ -130,9 +134,9 @@ class ForceHoldTask(Task):
                     slope = float(np.polyfit(z, f, 1)[0])
                     stiffness = float(np.clip(slope, max(0.7 * stiffness, STIFFNESS[0]), STIFFEST))
                 # a mean, and rest near the goal: the PID answers a step of the command with a kick
-                missing = self.wanted - float(np.mean([force for _, force in pairs[-wait - 1 :]]))
+                missing = wanted - float(np.mean([force for _, force in pairs[-wait - 1 :]]))
                 both = 1.0 / (1.0 / stiffness + 1.0 / servo)
-                step = SHARE / wait * missing / both if abs(missing) > DEADBAND * self.wanted else 0.0
+                step = SHARE / wait * missing / both if abs(missing) > DEADBAND * wanted else 0.0
             step = float(np.clip(step, -FAST, FAST if touching else 1.0))
             depths.append(depths[-1] + step)
             k = min(len(depths) - 2 + wait, len(followed) - 1)
@@ -145,7 +149,8 @@ class ForceHoldTask(Task):
         """Integral feedback of the force, stable on the stiffest surface."""
 
         def policy(observation: object) -> Array:
-            return _press(INTEGRAL * (self.wanted - self.measured) / (TIP_SPEED * env.period))
+            missing = float(env.world.value("wanted") - env.world.value("measured"))
+            return _press(INTEGRAL * missing / (TIP_SPEED * env.period))
 
         return policy
 
@@ -163,7 +168,7 @@ def _followed(env: TaskEnv, pad: BreathingSolid) -> tuple[Array, float]:
     and on the other after the surface has turned.
     """
     world = env.world
-    hardware, mechanism, n = world.arms["PSM"], world.scene.arms["PSM"].mechanism, world.tips["PSM"].n
+    hardware, mechanism, n = world.arms["PSM"], world.scene.arms["PSM"].mechanism, world.kinematics["PSM"].n
     periods = np.arange(round(env.task.duration / env.period) + MAX_WAIT)
     h = np.array([pad.height(world.time + k * env.period) for k in periods])
     J = mechanism.jacobian(hardware.q)

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.simulation import Scene
 from trocar.simulation.skills.suturing import FURTHER, RATE, THROUGH
-from trocar.spatial import Array, pose
-from trocar_learning.envs.task import Policy
-from trocar_learning.envs.tasks.suture_task import ARM, GRIP, HEIGHT, MAX_FORCE, SHAPE, SutureTask
+from trocar.spatial import Array, Values, pose
+from trocar_learning.envs.arrays import chosen, length, points
+from trocar_learning.envs.task import Memory, Policy, SceneOptions
+from trocar_learning.envs.tasks.suture_task import ARM, GRIP, HEIGHT, SHAPE, SutureTask
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
-from trocar_learning.envs.world import World
+from trocar_learning.envs.world import World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
 
 OFFSET = 2.5e-3  # largest distance of the marks from the arc at the start, along x and y [m]: that of Place
 TOLERANCE, OUT = 2.5e-3, 1e-3
+MARKS = ("entry", "exit")
 
 
 class InsertTask(SutureTask):
@@ -34,45 +36,54 @@ class InsertTask(SutureTask):
     duration: float = 9.0
     gripped: ClassVar[Mapping[str, float]] = MappingProxyType({ARM: GRIP})
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         height = rng.uniform(*HEIGHT)
         self.offset = np.array([*rng.uniform(-OFFSET, OFFSET, 2), 0.0])
         half = np.sqrt(SHAPE.radius**2 - height**2)  # where the arc, which leans about the x axis, meets the surface
         self.entry, self.exit = self.offset - [half, 0.0, 0.0], self.offset + [half, 0.0, 0.0]
         return self.suture_scene(rng, options[ARM], height=height)
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
-        super().start(world, rng, sigma)
-        self.away: dict[str, float] = {}
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
+        memory = super().start(world, rng, sigma)
+        # away: distances of the crossings from the marks, entry and exit [m]; NaN before they happen
+        return memory | {"entry": self.entry, "exit": self.exit, "away": np.full(2, np.nan)}
 
-    def observation(self, world: World) -> Array:
+    def _points(self, worlds: Worlds) -> Values:
+        """Places (n, 3) of the needle's point."""
+        return points(worlds.xp, worlds.poses("needle"), SHAPE.at(0.0)[0])
+
+    def observation(self, worlds: Worlds) -> Values:
         """Pose of the needle (position, quaternion), place and direction of its point, marks of entry and exit."""
-        T, (place, direction) = self.T_needle(world), SHAPE.at(0.0)
-        point = (T @ [*place, 1.0])[:3]
-        return np.concatenate([super().observation(world), point, T[:3, :3] @ direction, self.entry, self.exit])
+        direction = worlds.poses("needle")[:, :3, :3] @ SHAPE.at(0.0)[1]
+        marks = worlds.memory["entry"], worlds.memory["exit"]
+        return np.concatenate([super().observation(worlds), self._points(worlds), direction, *marks], -1)
 
-    def after_period(self, world: World, force: float) -> None:
-        super().after_period(world, force)
-        tissue = self.tissue(world)
+    def after_period(self, worlds: Worlds) -> None:
+        super().after_period(worlds)
+        away = worlds.each(self._crossings)
+        worlds.memory["away"] = np.where(np.isnan(away), worlds.memory["away"], away)
+
+    def _crossings(self, world: World) -> Array:
+        """Distances (2,) of the last crossings from their marks, NaN without one [m]."""
+        tissue, away = self.tissue(world), np.full(2, np.nan)
         for event in tissue.events:
-            if event.what in ("entry", "exit"):
+            if event.what in MARKS:
                 X = np.asarray(tissue.thing.pose)[:3, 3] + event.X
-                mark = self.entry if event.what == "entry" else self.exit
-                self.away[event.what] = float(np.linalg.norm((X - mark)[:2]))
+                away[MARKS.index(event.what)] = np.linalg.norm((X - world.value(event.what))[:2])
+        return away
 
-    def failed(self, world: World) -> bool:
-        return super().failed(world) or any(away > TOLERANCE for away in self.away.values())
+    def failed(self, worlds: Worlds) -> Values:
+        return super().failed(worlds) | (worlds.memory["away"] > TOLERANCE).any(-1)
 
-    def solved(self, world: World) -> bool:
-        through = len(self.away) == 2 and max(self.away.values()) <= TOLERANCE and self.passed(world) >= OUT
-        return through and self.holds and self.strongest <= MAX_FORCE
+    def solved(self, worlds: Worlds) -> Values:
+        through = (worlds.memory["away"] <= TOLERANCE).all(-1) & (self.passed(worlds) >= OUT)
+        return through & worlds.memory["held"] & ~SutureTask.failed(self, worlds)
 
-    def reward(self, world: World) -> float:
-        if self.failed(world):
-            return -10.0
-        point = (self.T_needle(world) @ [*SHAPE.at(0.0)[0], 1.0])[:3]
-        goal = self.exit if "entry" in self.away else self.entry
-        return -min(float(np.linalg.norm(point - goal)) / 0.02, 1.0) + len(self.away) - 2.0
+    def reward(self, worlds: Worlds) -> Values:
+        crossed = ~np.isnan(worlds.memory["away"])
+        goal = chosen(np, crossed[:, 0], worlds.memory["exit"], worlds.memory["entry"])
+        left = np.minimum(length(self._points(worlds) - goal) / 0.02, 1.0)
+        return np.where(self.failed(worlds), -10.0, -left + crossed.sum(-1) - 2.0)
 
     def expert(self, env: TaskEnv) -> Policy:
         """The bite of the skills: above the entry, then a turn about the needle's own centre."""
@@ -87,7 +98,7 @@ class InsertTask(SutureTask):
         yield from tips.wait(0.2)
         yield from tips.move(ARM, pose(p=self.offset) @ tips.T[ARM], 0.3)
         yield from tips.wait(0.2)
-        T = self.T_needle(env.world)
+        T = env.world.T_world_object("needle")
         yield from tips.turn(ARM, T[:3, 3], T[:3, 2], THROUGH + FURTHER, RATE)
         yield from tips.rest()
 
@@ -96,6 +107,6 @@ class InsertTask(SutureTask):
         yield from tips.wait(0.2)
         deepest = (self.entry + self.exit) / 2 - [0.0, 0.0, SHAPE.radius - HEIGHT[0]]
         for goal in (self.entry, deepest, self.exit + [0.0, 0.0, 2 * OUT]):
-            point = (self.T_needle(env.world) @ [*SHAPE.at(0.0)[0], 1.0])[:3]
+            point = self._points(env.world)[0]
             yield from tips.move(ARM, pose(p=goal - point) @ tips.T[ARM], 0.2)
         yield from tips.rest()

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from trocar.simulation.manipulation import held_by
-from trocar.spatial import Array, pose, quaternion
-from trocar_learning.envs.task import Policy, Task
+from trocar.spatial import Array, Values, pose
+from trocar_learning.envs.arrays import length, pose_numbers
+from trocar_learning.envs.task import Memory, Policy, Task
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
-from trocar_learning.envs.world import World
+from trocar_learning.envs.world import World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
 
 ABOVE = 0.02  # of the expert's waypoint [m]
 RAISED = 3e-3  # height over its place from which an object that is let go counts as dropped [m]
+
+
+def carrying_reward(xp: Any, tip: Values, place: Values, goal: Values, farthest: float = 1.0) -> Values:
+    """Reward (n,) of a thing that a tip (n, 3) carries to a goal (n, 3), largest for the tip at the thing.
+
+    Args:
+        place: of the thing (n, 3). farthest: distance from which on the reward is constant [m].
+    """
+    return -xp.clip(length(place - goal) + 0.2 * length(tip - place), None, farthest) / 0.1
 
 
 class LiftTask(Task):
@@ -36,39 +45,30 @@ class LiftTask(Task):
     closed: ClassVar[float]
     reach: ClassVar[float]
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         world.scene.reset()
         place = world.T_world_object(self.thing)[:3, 3]
-        self.goal, self._low = place + [0.0, 0.0, self.lift], float(place[2])
-        self.lost, self.was_held, self.held_now = 0, False, False
+        return {"goal": place + [0.0, 0.0, self.lift], "low": place[2], "held": False, "drops": 0}
 
-    def achieved(self, world: World) -> Array:
-        return world.T_world_object(self.thing)[:3, 3]
+    def achieved(self, worlds: Worlds) -> Values:
+        return worlds.poses(self.thing)[:, :3, 3]
 
-    def desired(self, world: World) -> Array:
-        return self.goal
-
-    def observation(self, world: World) -> Array:
+    def observation(self, worlds: Worlds) -> Values:
         """Pose of the thing (position, quaternion) and its goal."""
-        T = world.T_world_object(self.thing)
-        return np.concatenate([T[:3, 3], quaternion(T[:3, :3]), self.goal])
+        xp = worlds.xp
+        return xp.concatenate([pose_numbers(xp, worlds.poses(self.thing)), worlds.memory["goal"]], -1)
 
-    def after_period(self, world: World, force: float) -> None:
-        self.held_now = held_by(world.scene, "PSM") == self.thing
-        self.lost += self.was_held and not self.held_now and self.achieved(world)[2] > self._low + RAISED
-        self.was_held = self.held_now
+    def after_period(self, worlds: Worlds) -> None:
+        raised = self.achieved(worlds)[:, 2] > worlds.memory["low"] + RAISED
+        self.note_held(worlds, worlds.held("PSM", self.thing), raised)
 
-    def drops(self) -> int:
-        return int(self.lost)
+    def solved(self, worlds: Worlds) -> Values:
+        away = length(self.achieved(worlds) - self.desired(worlds))
+        return worlds.memory["held"] & (away <= self.goal_tolerance)
 
-    def solved(self, world: World) -> bool:
-        assert self.goal_tolerance is not None
-        return self.held_now and float(np.linalg.norm(self.achieved(world) - self.goal)) <= self.goal_tolerance
-
-    def reward(self, world: World) -> float:
-        tip = world.T_world_tip("PSM")[:3, 3]
-        away = float(np.linalg.norm(tip - self.achieved(world)))
-        return -min(float(np.linalg.norm(self.achieved(world) - self.goal)) + 0.2 * away, 1.0) / 0.1
+    def reward(self, worlds: Worlds) -> Values:
+        tip = worlds.true_tips("PSM")[:, :3, 3]
+        return carrying_reward(worlds.xp, tip, self.achieved(worlds), self.desired(worlds))
 
     @abstractmethod
     def grip(self, world: World) -> Array:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.simulation import Scene
-from trocar.simulation.manipulation import held_by
 from trocar.simulation.skills.handover import BACK, HandoverPlan, plan_handover
 from trocar.simulation.skills.handover_setting import handover_scene
 from trocar.simulation.skills.hands import Hands
-from trocar.spatial import Array, pose, quaternion
-from trocar_learning.envs.task import Policy, Task
+from trocar.spatial import Array, Values, pose
+from trocar_learning.envs.arrays import length, pose_numbers
+from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
+from trocar_learning.envs.tasks.lift_task import carrying_reward
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
-from trocar_learning.envs.world import PERIOD, World
+from trocar_learning.envs.world import PERIOD, World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
@@ -46,7 +47,7 @@ class NeedleHandoverTask(Task):
     goal_tolerance = TOLERANCE
     gripped: ClassVar[Mapping[str, float]] = MappingProxyType({GIVER: GRIP})
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         return handover_scene(
             grip_angle=rng.uniform(*GRIPPED),
             side=int(rng.choice([1, -1])),
@@ -56,43 +57,32 @@ class NeedleHandoverTask(Task):
             timestep=PERIOD,
         )
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         world.scene.reset()
-        self.goal = rng.uniform(GOAL_LOW, GOAL_HIGH)
-        self.holds = {GIVER: True, TAKER: False}
-        self.lost = 0
+        return {"goal": rng.uniform(GOAL_LOW, GOAL_HIGH), "held": True, "drops": 0}
 
-    def achieved(self, world: World) -> Array:
-        return world.T_world_object("needle")[:3, 3]
+    def achieved(self, worlds: Worlds) -> Values:
+        return worlds.poses("needle")[:, :3, 3]
 
-    def desired(self, world: World) -> Array:
-        return self.goal
-
-    def observation(self, world: World) -> Array:
+    def observation(self, worlds: Worlds) -> Values:
         """Pose of the needle (position, quaternion) and its goal."""
-        T = world.T_world_object("needle")
-        return np.concatenate([T[:3, 3], quaternion(T[:3, :3]), self.goal])
+        xp = worlds.xp
+        return xp.concatenate([pose_numbers(xp, worlds.poses("needle")), worlds.memory["goal"]], -1)
 
-    def after_period(self, world: World, force: float) -> None:
-        before = any(self.holds.values())
-        self.holds = {arm: held_by(world.scene, arm) == "needle" for arm in self.arms}
-        self.lost += before and not any(self.holds.values())
+    def after_period(self, worlds: Worlds) -> None:
+        self.note_held(worlds, worlds.held(GIVER, "needle") | worlds.held(TAKER, "needle"))
 
-    def drops(self) -> int:
-        return int(self.lost)
+    def solved(self, worlds: Worlds) -> Values:
+        near = length(self.achieved(worlds) - self.desired(worlds)) <= TOLERANCE
+        return worlds.held(TAKER, "needle") & near & ~worlds.touched(GIVER, "needle")
 
-    def solved(self, world: World) -> bool:
-        near = float(np.linalg.norm(self.achieved(world) - self.goal)) <= TOLERANCE
-        return self.holds[TAKER] and near and world.contact_force(GIVER) == 0.0
-
-    def failed(self, world: World) -> bool:
+    def failed(self, worlds: Worlds) -> Values:
         """The needle has fallen out of reach."""
-        return bool(self.achieved(world)[2] < MEETING[2] - 0.1)
+        return self.achieved(worlds)[:, 2] < MEETING[2] - 0.1
 
-    def reward(self, world: World) -> float:
-        tip = world.T_world_tip(TAKER)[:3, 3]
-        away = float(np.linalg.norm(tip - self.achieved(world)))
-        return -min(float(np.linalg.norm(self.achieved(world) - self.goal)) + 0.2 * away, 1.0) / 0.1
+    def reward(self, worlds: Worlds) -> Values:
+        tip = worlds.true_tips(TAKER)[:, :3, 3]
+        return carrying_reward(worlds.xp, tip, self.achieved(worlds), self.desired(worlds))
 
     def expert(self, env: TaskEnv) -> Policy:
         """The skill's plan of the meeting, gentle motions, and the rest of the way with PSM2."""
@@ -127,7 +117,7 @@ class NeedleHandoverTask(Task):
         yield from tips.move(GIVER, tips.T[GIVER] @ BACK @ BACK)  # out of the way of both
         for _ in range(3):
             T = tips.T[TAKER].copy()
-            T[:3, 3] += self.goal - needle.pose[:3, 3]
+            T[:3, 3] += env.world.value("goal") - needle.pose[:3, 3]
             yield from tips.move(TAKER, T, GENTLE)
             yield from tips.wait(0.3)
         yield from tips.rest()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from trocar.simulation import Scene, SceneArm
 from trocar.simulation.objects.solid import Box, Needle, Solid, needle
 from trocar.simulation.skills.needle_frames import REACH, grip_frame
 from trocar.spatial import Array, pose, rotation
+from trocar_learning.envs.task import SceneOptions
 from trocar_learning.envs.tasks.lift_task import LiftTask
 from trocar_learning.envs.world import PERIOD, World
 
@@ -38,7 +38,7 @@ class NeedlePickTask(LiftTask):
     closed: ClassVar[float] = GRIP
     reach: ClassVar[float] = REACH
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         x, y = rng.uniform(-PLACE, PLACE, 2)
         T = pose(rotation("z", rng.uniform(-TURN, TURN)), [x, y, HEIGHT])
         slid = pose(rotation("z", rng.uniform(-0.15, 0.15)), [*rng.uniform(-1e-3, 1e-3, 2), 0.0])

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.simulation import Scene, SceneArm
 from trocar.simulation.objects.solid import Box
-from trocar.spatial import Array, pose, rotation
+from trocar.spatial import Array, Values, pose, rotation
 from trocar_learning.envs.actions import TIP_SPEED
-from trocar_learning.envs.task import Policy, Task
+from trocar_learning.envs.arrays import length
+from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
 from trocar_learning.envs.tasks.phantom import Phantom, PlacedPhantom, StiffInclusion
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
-from trocar_learning.envs.world import PERIOD, World
+from trocar_learning.envs.world import PERIOD, RATE, World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
@@ -54,8 +54,9 @@ class PalpateTask(Task):
     held: ClassVar[float] = 0.0
     extra: ClassVar[tuple[str, ...]] = ("x", "y", "declare")
     varies: ClassVar[bool] = True
+    batched: ClassVar[bool] = False
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         arm = SceneArm(arm="PSM", base=np.eye(4), q=START, **options["PSM"])
         mechanism, _ = arm.loaded()
         lowest = mechanism.forward_kinematics(START) @ [0.0, 0.0, mechanism.arm.jaw_length, 1.0]
@@ -69,40 +70,40 @@ class PalpateTask(Task):
             thickness=float(SIZE[2]),
         )
         R = rotation("x", rng.uniform(-TILT, TILT)) @ rotation("y", rng.uniform(-TILT, TILT))
-        self.T_face = pose(R, lowest[:3] - [0.0, 0.0, rng.uniform(*BELOW)])
+        T_face = pose(R, lowest[:3] - [0.0, 0.0, rng.uniform(*BELOW)])
         shape = Box((0.0, 0.0, -SIZE[2] / 2), SIZE)
         block = Phantom(
-            "tissue", shape, self.T_face, colour=COLOUR, inclusion=ball, arm="PSM", reach=mechanism.arm.jaw_length
+            "tissue", shape, T_face, colour=COLOUR, inclusion=ball, arm="PSM", reach=mechanism.arm.jaw_length
         )
-        self.ball, self.place = ball, (R @ [x, y, 0.0])[:2]
+        self.place = (R @ [x, y, 0.0])[:2]
         return Scene({"PSM": arm}, objects=[block], timestep=PERIOD)
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
-        self.noise, self.rng = NOISE * sigma, np.random.default_rng(int(rng.integers(2**31)))
-        self.force = self.measured = self.strongest = 0.0
-        self.estimate, self.declared = np.zeros(2), False
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
+        own = np.random.default_rng(int(rng.integers(2**31)))
         world.scene.reset()
+        noise = NOISE * sigma * own.standard_normal(round(self.duration * RATE))  # of every control period [N]
+        touch = {"force": 0.0, "measured": 0.0, "strongest": 0.0, "noise": noise, "sigma": NOISE * sigma}
+        return touch | {"place": self.place, "estimate": np.zeros(2), "declared": False}
 
     def act(self, world: World, extra: Array) -> None:
-        if not self.declared:
-            self.estimate, self.declared = AREA * extra[:2], bool(extra[2] > 0.0)
+        if not world.value("declared"):
+            world.memory["estimate"][0], world.memory["declared"][0] = AREA * extra[:2], extra[2] > 0.0
 
-    def after_period(self, world: World, force: float) -> None:
-        block = world.scene.objects["tissue"]
-        assert isinstance(block, PlacedPhantom)
-        self.force, self.strongest = block.force, block.peak
-        self.measured = self.force + self.noise * self.rng.standard_normal()
+    def after_period(self, worlds: Worlds) -> None:
+        memory, touch = worlds.memory, worlds.each(_touch)
+        memory["force"], memory["strongest"] = touch[:, 0], touch[:, 1]
+        memory["measured"] = memory["force"] + memory["noise"][np.arange(worlds.n), worlds.elapsed - 1]
 
-    def details(self) -> dict[str, Any]:
-        return {"peak_force": self.strongest}
+    def details(self, worlds: Worlds) -> dict[str, Values]:
+        return {"peak_force": worlds.memory["strongest"]}
 
-    def error(self) -> float:
-        """Distance of the estimate from the middle of the ball, seen from above [m]."""
-        return float(np.linalg.norm(self.estimate - self.place))
+    def errors(self, worlds: Worlds) -> Values:
+        """Distances (n,) of the estimate from the middle of the ball, seen from above [m]."""
+        return length(worlds.memory["estimate"] - worlds.memory["place"])
 
-    def observation(self, world: World) -> Array:
+    def observation(self, worlds: Worlds) -> Values:
         """Measured force, end of the jaws from its start in world axes."""
-        return np.array([self.measured, *self.end(world)])
+        return np.concatenate([worlds.memory["measured"][:, None], worlds.each(self.end)], -1)
 
     def end(self, world: World) -> Array:
         """End of the jaws (3,) from its place at the start, in world axes [m]: measured."""
@@ -111,22 +112,25 @@ class PalpateTask(Task):
 
     def middle(self, world: World) -> Array:
         """Place (3,) of the end of the jaws at the start, above the middle of the face [m]."""
-        tip = world.tips["PSM"].pose(START[:6])
+        tip = world.kinematics["PSM"].pose(START[:6])
         return np.asarray((tip @ [0.0, 0.0, world.arms["PSM"].arm.jaw_length, 1.0])[:3])
 
-    def privileged(self, world: World) -> Array:
-        ball = self.ball
-        return np.array([self.force, *self.place, ball.radius, ball.cover, ball.ratio, ball.young / 1e4])
+    def privileged(self, worlds: Worlds) -> Values:
+        ball = worlds.each(_ball)
+        return np.concatenate([worlds.memory["force"][:, None], worlds.memory["place"], ball], -1)
 
-    def solved(self, world: World) -> bool:
-        return self.declared and self.error() <= TOLERANCE and self.strongest <= MAX_FORCE
+    def solved(self, worlds: Worlds) -> Values:
+        gentle = worlds.memory["strongest"] <= MAX_FORCE
+        return worlds.memory["declared"] & (self.errors(worlds) <= TOLERANCE) & gentle
 
-    def failed(self, world: World) -> bool:
-        return self.strongest > MAX_FORCE or (self.declared and not self.solved(world))
+    def failed(self, worlds: Worlds) -> Values:
+        wrong = worlds.memory["declared"] & ~self.solved(worlds)
+        return (worlds.memory["strongest"] > MAX_FORCE) | wrong
 
-    def reward(self, world: World) -> float:
+    def reward(self, worlds: Worlds) -> Values:
         """Up to -1 for the distance of the estimate, -10 for too much force."""
-        return -10.0 if self.strongest > MAX_FORCE else -min(self.error() / AREA, 1.0)
+        missed = np.minimum(self.errors(worlds) / AREA, 1.0)
+        return np.where(worlds.memory["strongest"] > MAX_FORCE, -10.0, -missed)
 
     def expert(self, env: TaskEnv) -> Policy:
         """Stiffness at 16 places and around the best fit of an inclusion, then its centre."""
@@ -152,6 +156,25 @@ class PalpateTask(Task):
         for place in _snake():
             yield from press.at(place)
         yield from press.declare(press.places[int(np.argmax(press.heights))])
+
+
+def _block(world: World) -> PlacedPhantom:
+    block = world.scene.objects["tissue"]
+    assert isinstance(block, PlacedPhantom)
+    return block
+
+
+def _touch(world: World) -> tuple[float, float]:
+    """Force of the block on the jaws, and the largest so far [N]."""
+    return _block(world).force, _block(world).peak
+
+
+def _ball(world: World) -> tuple[float, ...]:
+    phantom = _block(world).thing
+    assert isinstance(phantom, Phantom)
+    assert phantom.inclusion is not None
+    ball = phantom.inclusion
+    return ball.radius, ball.cover, ball.ratio, ball.young / 1e4
 
 
 class _Presses:
@@ -191,11 +214,11 @@ class _Presses:
         yield from self._move(np.array([*place, high]), 0.8)
         heights, forces = [], []
         down = np.array([0.0, 0.0, -PRESSING * TIP_SPEED * env.period])
-        while task.measured < PRESSED:
+        while env.world.value("measured") < PRESSED:
             yield from self._move(self._commanded + down, 1.0)
             heights.append(float(task.end(env.world)[2]))
-            forces.append(task.measured)
-        touched = np.array(forces) > TOUCHED + 3.0 * task.noise
+            forces.append(float(env.world.value("measured")))
+        touched = np.array(forces) > TOUCHED + 3.0 * env.world.value("sigma")
         slope = -np.polyfit(np.array(heights)[touched], np.array(forces)[touched], 1)[0] if touched.sum() > 2 else 0.0
         self.places.append(task.end(env.world)[:2])
         self.stiffness.append(float(slope))

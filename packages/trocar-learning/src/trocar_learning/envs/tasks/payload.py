@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.control.observers import PayloadObserver, PointMass
-from trocar.spatial import Array
-from trocar_learning.envs.task import Policy
+from trocar.spatial import Array, Values
+from trocar_learning.envs.arrays import squares
+from trocar_learning.envs.task import Memory, Policy
 from trocar_learning.envs.tasks.reach import joint_pid
 from trocar_learning.envs.tasks.reference_task import RESIDUAL_BANDWIDTH, ModelResidual, ReferenceTask
-from trocar_learning.envs.world import World
+from trocar_learning.envs.world import World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
@@ -37,34 +39,38 @@ class PayloadTask(ReferenceTask):
 
     duration: float = ONSET[1] + REACTION + 0.6
     extra: ClassVar[tuple[str, ...]] = ("mass",)
+    batched: ClassVar[bool] = False
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
-        super().start(world, rng, sigma)
-        self.mass, self.onset = rng.uniform(*MASS), rng.uniform(*ONSET)
-        self.estimate, self.error, self.loaded = 0.0, 0.0, False
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
+        memory = super().start(world, rng, sigma)
+        return memory | {"mass": rng.uniform(*MASS), "onset": rng.uniform(*ONSET), "estimate": 0.0, "loaded": False}
 
     def act(self, world: World, extra: Array) -> None:
-        self.estimate = 0.5 * MAX_ESTIMATE * (1.0 + float(extra[0]))
-        if not self.loaded and world.time >= self.onset:
+        world.memory["estimate"][:] = 0.5 * MAX_ESTIMATE * (1.0 + float(extra[0]))
+        if not world.value("loaded") and world.time >= world.value("onset"):
             arm = world.scene.arms["PSM"]
-            arm.apply_wrench(np.append(self.mass * arm.gravity_vector, np.zeros(3)))
-            self.loaded = True
+            arm.apply_wrench(np.append(world.value("mass") * arm.gravity_vector, np.zeros(3)))
+            world.memory["loaded"][:] = True
 
-    def after_period(self, world: World, force: float) -> None:
-        self.error = self.tip_error(world)
+    def after_period(self, worlds: Worlds) -> None:
+        worlds.memory["error"] = self.tip_errors(worlds)
 
-    def privileged(self, world: World) -> Array:
-        return np.array([self.mass if self.loaded else 0.0])
+    def privileged(self, worlds: Worlds) -> Values:
+        return (worlds.memory["mass"] * worlds.memory["loaded"])[:, None]
 
-    def solved(self, world: World) -> bool:
-        return self.loaded and abs(self.estimate - self.mass) <= MAX_MASS_ERROR and self.error <= MAX_TIP_ERROR
+    def solved(self, worlds: Worlds) -> Values:
+        memory = worlds.memory
+        right = abs(memory["estimate"] - memory["mass"]) <= MAX_MASS_ERROR
+        return memory["loaded"] & right & (memory["error"] <= MAX_TIP_ERROR)
 
-    def failed(self, world: World) -> bool:
-        return world.time > self.onset + REACTION + 0.02 and not self.solved(world)
+    def failed(self, worlds: Worlds) -> Values:
+        return (worlds.times > worlds.memory["onset"] + REACTION + 0.02) & ~self.solved(worlds)
 
-    def reward(self, world: World) -> float:
-        away = (self.estimate - (self.mass if self.loaded else 0.0)) / MAX_MASS_ERROR
-        return -min((self.error / 1e-3) ** 2 + away**2, 100.0)
+    def reward(self, worlds: Worlds) -> Values:
+        memory = worlds.memory
+        away = (memory["estimate"] - memory["mass"] * memory["loaded"]) / MAX_MASS_ERROR
+        errors = squares(worlds.xp, memory["error"] / 1e-3) + squares(worlds.xp, away)
+        return -worlds.xp.clip(errors, None, 100.0)
 
     def expert(self, env: TaskEnv) -> Policy:
         """A payload observer on the residual of a momentum observer, which is also cancelled."""
@@ -89,4 +95,4 @@ class PayloadTask(ReferenceTask):
 
     def pid(self, env: TaskEnv) -> Policy:
         """PID of every joint in addition to the nominal law; its estimate is always 100 g."""
-        return joint_pid(env, self.reference, RESIDUAL_BANDWIDTH)
+        return joint_pid(env, partial(self.reference, env.world), RESIDUAL_BANDWIDTH)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from trocar.spatial import Array
 from trocar_learning.contest.layouts import LAYOUTS, LEFT
 from trocar_learning.contest.peg_board import PEGS, board, contest_arm, draw_setting, peg_on
 from trocar_learning.contest.peg_grips import DEEP, OPEN, SQUEEZE, grips, touching
+from trocar_learning.envs.task import SceneOptions
 from trocar_learning.envs.tasks.lift_task import LiftTask
 from trocar_learning.envs.world import PERIOD, World
 
@@ -38,7 +38,7 @@ class PegLiftTask(LiftTask):
     closed: ClassVar[float] = touching(JAW_LENGTH) - SQUEEZE
     reach: ClassVar[float] = JAW_LENGTH - DEEP
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         setting = draw_setting(rng)
         objects = [board(setting.T_world_board, LAYOUTS[setting.variant]), peg_on(setting, self.thing)]
         return Scene({"PSM": contest_arm(LEFT, options["PSM"])}, objects=objects, timestep=PERIOD)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import hypot
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import mujoco
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from trocar.errors import TrocarError
 from trocar.simulation.objects.scene_object import OBJECT, PlacedObject
 from trocar.simulation.objects.solid import Solid
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 
 LAYERS = 200  # of the integral over the depth
 DISTANCES, MAX_DISTANCE = 60, 0.06  # of the table of stiffness: number, largest distance from the inclusion [m]
@@ -145,11 +145,11 @@ class PlacedPhantom(PlacedObject):
         self._applied[:3], self._applied[3:] = F, np.cross(end - self._centre, F)
 
     @property
-    def memory(self) -> Any:
+    def memory(self) -> Values:
         return self.force, self.peak, self._depth
 
     @memory.setter
-    def memory(self, memory: Any) -> None:
+    def memory(self, memory: Values) -> None:
         self.force, self.peak, self._depth = memory
 
 
@@ -202,9 +202,9 @@ class PlacedBreathing(PlacedObject):
         self._model.body_pos[self.body, 2] = self._rest + self.thing.height(float(self._data.time))
 
     @property
-    def memory(self) -> Any:
+    def memory(self) -> Values:
         return True  # a restored snapshot must set the height again
 
     @memory.setter
-    def memory(self, memory: Any) -> None:
+    def memory(self, memory: Values) -> None:
         self.after_step()

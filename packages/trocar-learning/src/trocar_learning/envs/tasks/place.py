@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.simulation import Scene, SceneArm
-from trocar.simulation.manipulation import held_by
 from trocar.simulation.objects.solid import Box, Solid, needle
 from trocar.simulation.skills.needle_frames import arc_pose, grip_frame
 from trocar.simulation.skills.suture_setting import BASE, LEAN, SIZE, gripping_joints
-from trocar.spatial import Array, inverse, pose, quaternion
-from trocar_learning.envs.task import Policy, Task
+from trocar.spatial import Array, Values, inverse, pose
+from trocar_learning.envs.arrays import angle, distance, dot, points, pose_numbers
+from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
 from trocar_learning.envs.tasks.suture_task import SHAPE, drawn_turn
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
-from trocar_learning.envs.world import PERIOD, World
+from trocar_learning.envs.world import PERIOD, World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
@@ -50,7 +49,7 @@ class PlaceTask(Task):
     goal_tolerance = TOLERANCE
     gripped: ClassVar[Mapping[str, float]] = MappingProxyType({"PSM": GRIP})
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         self.mark = np.array([*rng.uniform(-MARK, MARK, 2), 0.0])
         self.direction = self._placed(0.0)[:3, :3] @ SHAPE.at(0.0)[1]
         away = drawn_turn(rng, TURNED)
@@ -68,46 +67,41 @@ class PlaceTask(Task):
         point = T @ np.append(SHAPE.at(0.0)[0], 1.0)
         return pose(T[:3, :3], T[:3, 3] + self.mark + [0.0, 0.0, height] - point[:3])
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         world.scene.reset()
-        self.holds, self.lost = True, 0
+        return {"mark": self.mark, "direction": self.direction, "held": True, "drops": 0}
 
-    def achieved(self, world: World) -> Array:
-        point, _ = self._point(world)
-        return point.copy()
+    def achieved(self, worlds: Worlds) -> Values:
+        return points(worlds.xp, worlds.poses("needle"), SHAPE.at(0.0)[0])
 
-    def desired(self, world: World) -> Array:
-        return self.mark
+    def desired(self, worlds: Worlds) -> Values:
+        return worlds.memory["mark"]
 
-    def _point(self, world: World) -> tuple[Array, Array]:
-        """Place [m] and direction of the needle's point in the world."""
-        return world.once("point", "needle", lambda: _pointed(world.T_world_object("needle")))
+    def _directions(self, worlds: Worlds) -> Values:
+        """Directions (n, 3) of the needle's point in the world."""
+        return worlds.poses("needle")[:, :3, :3] @ worlds.put(SHAPE.at(0.0)[1])
 
-    def observation(self, world: World) -> Array:
+    def observation(self, worlds: Worlds) -> Values:
         """Pose of the needle (position, quaternion), place and direction of its point, mark, planned direction."""
-        T = world.T_world_object("needle")
-        return np.concatenate([T[:3, 3], quaternion(T[:3, :3]), *self._point(world), self.mark, self.direction])
+        point = [self.achieved(worlds), self._directions(worlds)]
+        planned = [worlds.memory["mark"], worlds.memory["direction"]]
+        return worlds.xp.concatenate([pose_numbers(worlds.xp, worlds.poses("needle")), *point, *planned], -1)
 
-    def after_period(self, world: World, force: float) -> None:
-        before, self.holds = self.holds, held_by(world.scene, "PSM") == "needle"
-        self.lost += before and not self.holds
+    def after_period(self, worlds: Worlds) -> None:
+        self.note_held(worlds, worlds.held("PSM", "needle"))
 
-    def drops(self) -> int:
-        return int(self.lost)
+    def errors(self, worlds: Worlds) -> tuple[Values, Values]:
+        """Distances (n,) of the point from the mark [m], angles (n,) of its direction to the planned one [rad]."""
+        away = distance(worlds.xp, self.achieved(worlds), self.desired(worlds))
+        return away, angle(worlds.xp, dot(self._directions(worlds), worlds.memory["direction"]))
 
-    def errors(self, world: World) -> tuple[float, float]:
-        """Distance of the point from the mark [m], angle of its direction to the planned one [rad]."""
-        place, direction = self._point(world)
-        turn = math.acos(min(max(float(direction.dot(self.direction)), -1.0), 1.0))
-        return math.dist(place, self.mark), turn
+    def solved(self, worlds: Worlds) -> Values:
+        away, turn = self.errors(worlds)
+        return worlds.memory["held"] & (away <= TOLERANCE) & (turn <= MAX_TURN)
 
-    def solved(self, world: World) -> bool:
-        distance, turn = self.errors(world)
-        return self.holds and distance <= TOLERANCE and turn <= MAX_TURN
-
-    def reward(self, world: World) -> float:
-        distance, turn = self.errors(world)
-        return -min(distance / 0.1 + turn / np.pi, 1.0)
+    def reward(self, worlds: Worlds) -> Values:
+        away, turn = self.errors(worlds)
+        return -worlds.xp.clip(away / 0.1 + turn / np.pi, None, 1.0)
 
     def expert(self, env: TaskEnv) -> Policy:
         """Waypoint above the mark, descent, corrections; the pose of the needle in the jaws is read every time."""
@@ -123,7 +117,7 @@ class PlaceTask(Task):
         def towards(T_needle: Array) -> Array:
             if turning:
                 return T_needle @ inverse(placed.pose) @ tips.T["PSM"]
-            way = (T_needle @ np.append(SHAPE.at(0.0)[0], 1.0))[:3] - self.achieved(env.world)
+            way = (T_needle @ np.append(SHAPE.at(0.0)[0], 1.0))[:3] - self.achieved(env.world)[0]
             return pose(tips.T["PSM"][:3, :3], tips.T["PSM"][:3, 3] + way)
 
         yield from tips.wait(0.2)
@@ -131,9 +125,3 @@ class PlaceTask(Task):
         while True:
             yield from tips.wait(0.3)
             yield from tips.move("PSM", towards(goal), GENTLE)
-
-
-def _pointed(T_needle: Array) -> tuple[Array, Array]:
-    """Place [m] and direction of the point of a needle at a pose (4, 4)."""
-    place, direction = SHAPE.at(0.0)
-    return (T_needle @ [*place, 1.0])[:3], T_needle[:3, :3] @ direction

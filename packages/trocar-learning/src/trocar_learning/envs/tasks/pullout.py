@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,11 +12,12 @@ from trocar.simulation import Scene
 from trocar.simulation.skills.needle_frames import arc_pose, grip_frame
 from trocar.simulation.skills.suture_setting import LEAN, gripping_joints
 from trocar.simulation.skills.suturing import FREED, RATE, REGRASP
-from trocar.spatial import Array, pose
-from trocar_learning.envs.task import Policy
-from trocar_learning.envs.tasks.suture_task import ARM, GRIP, HEIGHT, MAX_FORCE, SHAPE, SutureTask
+from trocar.spatial import Values, pose
+from trocar_learning.envs.arrays import length
+from trocar_learning.envs.task import Memory, Policy, SceneOptions
+from trocar_learning.envs.tasks.suture_task import ARM, GRIP, HEIGHT, SHAPE, SutureTask
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
-from trocar_learning.envs.world import World
+from trocar_learning.envs.world import World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
@@ -39,35 +40,35 @@ class PulloutTask(SutureTask):
     goal_tolerance = TOLERANCE
     gripped: ClassVar[Mapping[str, float]] = MappingProxyType({ARM: GRIP})
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         height, angle = rng.uniform(*HEIGHT), rng.uniform(*THROUGH)
         q = gripping_joints(arc_pose(height, angle, LEAN) @ grip_frame(SHAPE, REGRASP))  # the roll can turn it out
         return self.suture_scene(rng, {**options[ARM], "q": q}, height=height, angle=angle)
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
-        super().start(world, rng, sigma)
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
+        memory = super().start(world, rng, sigma)
         self.tissue(world).pass_through()
-        self.goal = self.achieved(world) + rng.uniform(GOAL_LOW, GOAL_HIGH)
+        return memory | {"goal": self.achieved(world)[0] + rng.uniform(GOAL_LOW, GOAL_HIGH)}
 
-    def achieved(self, world: World) -> Array:
-        return self.T_needle(world)[:3, 3]
+    def achieved(self, worlds: Worlds) -> Values:
+        return worlds.poses("needle")[:, :3, 3]
 
-    def desired(self, world: World) -> Array:
-        return self.goal
-
-    def observation(self, world: World) -> Array:
+    def observation(self, worlds: Worlds) -> Values:
         """Pose of the needle (position, quaternion), its goal, length that is out of the tissue."""
-        return np.concatenate([super().observation(world), self.goal, [self.passed(world)]])
+        own = worlds.memory["goal"], self.passed(worlds)[:, None]
+        return np.concatenate([super().observation(worlds), *own], -1)
 
-    def solved(self, world: World) -> bool:
-        out = self.passed(world) > SHAPE.length and self.strongest <= MAX_FORCE
-        return out and self.holds and float(np.linalg.norm(self.achieved(world) - self.goal)) <= TOLERANCE
+    def _away(self, worlds: Worlds) -> Values:
+        """Distances (n,) of the needle from its goal [m]."""
+        return length(self.achieved(worlds) - self.desired(worlds))
 
-    def reward(self, world: World) -> float:
-        if self.failed(world):
-            return -10.0
-        left = max(SHAPE.length - self.passed(world), 0.0) / SHAPE.length
-        return -left - min(float(np.linalg.norm(self.achieved(world) - self.goal)) / 0.05, 1.0)
+    def solved(self, worlds: Worlds) -> Values:
+        out = (self.passed(worlds) > SHAPE.length) & ~self.failed(worlds)
+        return out & worlds.memory["held"] & (self._away(worlds) <= TOLERANCE)
+
+    def reward(self, worlds: Worlds) -> Values:
+        left = np.maximum(SHAPE.length - self.passed(worlds), 0.0) / SHAPE.length
+        return np.where(self.failed(worlds), -10.0, -left - np.minimum(self._away(worlds) / 0.05, 1.0))
 
     def expert(self, env: TaskEnv) -> Policy:
         """The skill's turn about the needle's own centre until its tail is out, then a straight pull."""
@@ -81,10 +82,10 @@ class PulloutTask(SutureTask):
         tips, world = Tips(env), env.world
         yield from tips.wait(0.3)
         if turning:
-            T = self.T_needle(world)
-            angle = (SHAPE.length + FREED - self.passed(world)) / SHAPE.radius
+            T = world.T_world_object("needle")
+            angle = (SHAPE.length + FREED - self.passed(world)[0]) / SHAPE.radius
             yield from tips.turn(ARM, T[:3, 3], T[:3, 2], angle, RATE)
         while True:
-            way = self.goal - self.achieved(world)
+            way = (self.desired(world) - self.achieved(world))[0]
             yield from tips.move(ARM, pose(p=way) @ tips.T[ARM], PULLING)
             yield from tips.wait(0.3)

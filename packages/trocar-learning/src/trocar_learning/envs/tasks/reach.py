@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trocar.control import Setpoint, quintic
 from trocar.errors import TrocarError
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 from trocar_learning.envs.actions import JointEffort
-from trocar_learning.envs.task import Policy, Task
-from trocar_learning.envs.world import World
+from trocar_learning.envs.arrays import distance
+from trocar_learning.envs.task import Memory, Policy, Task
+from trocar_learning.envs.world import World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
@@ -35,35 +36,33 @@ class ReachTask(Task):
     duration: float = 3.0
     goal_tolerance = 5e-3
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
-        q, self.q_goal = rng.uniform(LOWER, UPPER), rng.uniform(LOWER, UPPER)
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
+        q, q_goal = rng.uniform(LOWER, UPPER), rng.uniform(LOWER, UPPER)
         world.scene.reset({"PSM": q})
-        self.goal = world.scene.arms["PSM"].mechanism.forward_kinematics(self.q_goal)[:3, 3]
+        goal = world.scene.arms["PSM"].mechanism.forward_kinematics(q_goal)[:3, 3]
+        return {"goal": goal, "q_goal": q_goal}
 
-    def achieved(self, world: World) -> Array:
-        return world.T_world_tip("PSM")[:3, 3]
+    def achieved(self, worlds: Worlds) -> Values:
+        return worlds.true_tips("PSM")[:, :3, 3]
 
-    def desired(self, world: World) -> Array:
-        return self.goal
+    def observation(self, worlds: Worlds) -> Values:
+        return worlds.xp.concatenate([worlds.tips("PSM")[:, :3, 3], worlds.memory["goal"]], -1)
 
-    def observation(self, world: World) -> Array:
-        return np.concatenate([world.T_world_measured("PSM")[:3, 3], self.goal])
+    def distance(self, worlds: Worlds) -> Values:
+        """Distances (n,) of the tip from the goal [m]."""
+        return distance(worlds.xp, self.achieved(worlds), self.desired(worlds))
 
-    def distance(self, world: World) -> float:
-        """Distance of the tip from the goal [m]."""
-        return math.dist(self.achieved(world), self.goal)
+    def solved(self, worlds: Worlds) -> Values:
+        return self.distance(worlds) <= self.goal_tolerance
 
-    def solved(self, world: World) -> bool:
-        return self.distance(world) <= self.goal_tolerance
-
-    def reward(self, world: World) -> float:
-        return -self.distance(world) / 0.1
+    def reward(self, worlds: Worlds) -> Values:
+        return -self.distance(worlds) / 0.1
 
     def expert(self, env: TaskEnv) -> Policy:
         """Computed torque with the model of the simulated arm, along a quintic."""
         world, limits = env.world, effort_limits(env)
         mechanism, start = world.scene.arms["PSM"].mechanism, world.arms["PSM"].q.copy()
-        path = quintic(start, self.q_goal, MOVE)
+        path = quintic(start, world.value("q_goal"), MOVE)
         kp, kd = BANDWIDTH**2, 2.0 * BANDWIDTH
 
         def policy(observation: object) -> Array:
@@ -78,7 +77,7 @@ class ReachTask(Task):
     def pid(self, env: TaskEnv) -> Policy:
         """PID of every joint on the same quintic."""
         world = env.world
-        path = quintic(world.arms["PSM"].q.copy(), self.q_goal, MOVE)
+        path = quintic(world.arms["PSM"].q.copy(), world.value("q_goal"), MOVE)
         return joint_pid(env, lambda t: path(min(t, MOVE)))
 
 
@@ -90,14 +89,14 @@ def effort_limits(env: TaskEnv) -> Array:
     return mode.limits
 
 
-def joint_pid(env: TaskEnv, path: object, bandwidth: float = 8.0) -> Policy:
+def joint_pid(env: TaskEnv, path: Callable[[float], Setpoint], bandwidth: float = 8.0) -> Policy:
     """PID with fixed gains on the joints of a PSM, at the control rate: kp = M w^2, kd = 2 M w, ki = M w^3 / 4."""
     world, limits, integral = env.world, effort_limits(env), np.zeros(7)
     w = bandwidth
 
     def policy(observation: object) -> Array:
         state = world.state("PSM")
-        at: Setpoint = path(world.time)  # type: ignore[operator]
+        at = path(world.time)
         e = at.q - state.q
         integral[:] += e * env.period
         tau = INERTIA * (w**2 * e + 2.0 * w * (at.dq - state.dq) + 0.25 * w**3 * integral)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trocar.batch.worlds.reference_waves import WAVES, Waves
 from trocar.control import Setpoint
 from trocar.control.observers import MomentumObserver
 from trocar.control.trajectories.paths import SCALINGS
 from trocar.mechanics import Mechanism
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 from trocar_learning.envs.actions import ResidualEffort
-from trocar_learning.envs.task import Task
+from trocar_learning.envs.arrays import distance
+from trocar_learning.envs.task import Memory, Task
 from trocar_learning.envs.tasks.reach import effort_limits
-from trocar_learning.envs.world import World
+from trocar_learning.envs.world import World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
@@ -35,45 +36,45 @@ class ReferenceTask(Task):
 
     mode = "residual_effort"
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
-        self.centre = rng.uniform(LOWER, UPPER)
-        self.size = SIZE * rng.uniform(0.4, 1.0, 7)
-        self.rate = 2.0 * np.pi * rng.uniform(*FREQUENCY, 7)
-        self.phase = rng.uniform(0.0, 2.0 * np.pi, 7)
-        self.stopped: float | None = None  # time at which the reference was frozen [s]
-        world.scene.reset({"PSM": self.centre})
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
+        centre, size = rng.uniform(LOWER, UPPER), SIZE * rng.uniform(0.4, 1.0, 7)
+        rate, phase = 2.0 * np.pi * rng.uniform(*FREQUENCY, 7), rng.uniform(0.0, 2.0 * np.pi, 7)
+        world.scene.reset({"PSM": centre})
+        # stopped: time at which the reference was frozen [s]; error: of the tip [m]
+        return {"centre": centre, "size": size, "rate": rate, "phase": phase, "stopped": np.inf, "error": 0.0}
 
-    def reference(self, t: float) -> Setpoint:
-        if self.stopped is not None and t > self.stopped:
-            q = self._wave(self.stopped).q
-            return Setpoint(q)
-        return self._wave(t)
+    def reference(self, world: World, t: float) -> Setpoint:
+        stopped = world.value("stopped")
+        return Setpoint(_wave(world, stopped).q) if t > stopped else _wave(world, t)
 
-    def _wave(self, t: float) -> Setpoint:
-        r, dr, ddr = SCALINGS["quintic"](min(t / RAMP, 1.0))
-        if t > RAMP:
-            dr = ddr = 0.0
-        dr, ddr = dr / RAMP, ddr / RAMP**2
-        w = self.rate
-        s, c = self.size * np.sin(w * t + self.phase), self.size * np.cos(w * t + self.phase)
-        return Setpoint(self.centre + r * s, dr * s + r * w * c, ddr * s + 2.0 * dr * w * c - r * w * w * s)
+    def waves(self, worlds: Worlds) -> Waves:
+        return Waves(**{name: worlds.memory[name] for name in WAVES}, ramp=RAMP)
 
-    def tip_error(self, world: World) -> float:
-        """Distance of the tip from its reference [m]."""
-        tip = world.tips["PSM"]
-        goal = world.T_world_base["PSM"] @ tip.pose(self._positions(np.array([world.time]))[0, : tip.n])
-        return math.dist(world.T_world_tip("PSM")[:3, 3], goal[:3, 3])
+    def tip_errors(self, worlds: Worlds) -> Values:
+        """Distances (n,) of the tip from its reference [m]."""
+        goal = worlds.tips_at("PSM", self._positions(worlds, PREVIEW[:1])[:, 0])
+        return distance(worlds.xp, worlds.true_tips("PSM")[:, :3, 3], goal[:, :3, 3])
 
-    def observation(self, world: World) -> Array:
+    def observation(self, worlds: Worlds) -> Values:
         """Five samples of the reference, 20 ms apart."""
-        return self._positions(world.time + PREVIEW).ravel()
+        return self._positions(worlds, PREVIEW).reshape(worlds.n, -1)
 
-    def _positions(self, times: Array) -> Array:
-        """Positions (k, 7) of the reference at times (k,) [s]: as `reference`, at once."""
-        t = times if self.stopped is None else np.minimum(times, self.stopped)
-        u = np.minimum(t / RAMP, 1.0)
-        r = u**3 * (10.0 - 15.0 * u + 6.0 * u**2)  # the quintic of `SCALINGS`, for arrays
-        return np.asarray(self.centre + r[:, None] * self.size * np.sin(np.outer(t, self.rate) + self.phase))
+    def _positions(self, worlds: Worlds, ahead: Array) -> Values:
+        """Positions (n, k, 7) of the reference some times (k,) later [s]."""
+        memory = {name: worlds.memory[name][:, None] for name in (*WAVES, "stopped")}
+        times = worlds.xp.minimum(worlds.times[:, None] + worlds.put(ahead), memory.pop("stopped"))
+        return Waves(**memory, ramp=RAMP).positions(worlds.xp, times)
+
+
+def _wave(world: World, t: float) -> Setpoint:
+    """The reference at a time [s], if it is not stopped."""
+    centre, size, w, phase = (world.value(name) for name in WAVES)
+    r, dr, ddr = SCALINGS["quintic"](min(t / RAMP, 1.0))
+    if t > RAMP:
+        dr = ddr = 0.0
+    dr, ddr = dr / RAMP, ddr / RAMP**2
+    s, c = size * np.sin(w * t + phase), size * np.cos(w * t + phase)
+    return Setpoint(centre + r * s, dr * s + r * w * c, ddr * s + 2.0 * dr * w * c - r * w * w * s)
 
 
 class ModelResidual:
@@ -97,7 +98,7 @@ class ModelResidual:
         # an action takes effect after the delay, and acts for a period
         self._ahead = (env.draw.delay + 0.5) * env.period
         t = np.arange(0.0, env.task.duration + 1.0, FRICTION_STEP)
-        motion = [env.task.reference(time) for time in t.tolist()]
+        motion = [env.task.reference(env.world, time) for time in t.tolist()]
         self._friction = model.friction_along(
             np.array([at.q for at in motion]), FRICTION_STEP, np.array([at.dq for at in motion])
         )
@@ -113,7 +114,7 @@ class ModelResidual:
     def efforts(self) -> Array:
         """Residual efforts (n,) [N m, N]: difference of the models along the reference, hysteresis included."""
         t = self._env.world.time + self._ahead
-        at = self._env.task.reference(t)
+        at = self._env.task.reference(self._env.world, t)
         better, nominal = (m.inverse_dynamics(at.q, at.dq, at.ddq) for m in (self._model, self._nominal))
         friction = self._friction[min(round(t / FRICTION_STEP), len(self._friction) - 1)]
         return np.asarray(better + friction - nominal - self._nominal.friction(at.q, at.dq))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,11 +11,12 @@ from trocar.simulation.skills.hands import Hands
 from trocar.simulation.skills.needle_frames import REACH, arc_pose, grip_frame
 from trocar.simulation.skills.suture_setting import LEAN, gripping_joints
 from trocar.simulation.skills.suturing import REGRASP, RETREAT, best_grip
-from trocar.spatial import Array, pose
-from trocar_learning.envs.task import Policy
-from trocar_learning.envs.tasks.suture_task import ARM, GRIP, HEIGHT, MAX_FORCE, OPEN, SHAPE, SutureTask, drawn_turn
+from trocar.spatial import Array, Values, pose
+from trocar_learning.envs.arrays import dot, length, points
+from trocar_learning.envs.task import Memory, Policy, SceneOptions
+from trocar_learning.envs.tasks.suture_task import ARM, GRIP, HEIGHT, OPEN, SHAPE, SutureTask, drawn_turn
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
-from trocar_learning.envs.world import World
+from trocar_learning.envs.world import World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
@@ -38,7 +38,7 @@ class RegraspTask(SutureTask):
 
     duration: float = 6.0
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         height, angle = rng.uniform(*HEIGHT), rng.uniform(*THROUGH)
         grip = arc_pose(height, angle, LEAN) @ grip_frame(SHAPE, REGRASP, side=-1) @ BACK
         away = pose(drawn_turn(rng, TURNED) @ grip[:3, :3], grip[:3, 3] + rng.uniform(AWAY_LOW, AWAY_HIGH))
@@ -46,43 +46,45 @@ class RegraspTask(SutureTask):
         q[-1] = OPEN
         return self.suture_scene(rng, {**options[ARM], "q": q}, height=height, angle=angle)
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
-        super().start(world, rng, sigma)
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
+        memory = super().start(world, rng, sigma)
         self.tissue(world).pass_through()
+        return memory
 
-    def place(self, world: World) -> Array:
-        """Place of the grip on the needle (3,) and direction of the wire there (3,), in the world."""
-        T = self.T_needle(world)
+    def places(self, worlds: Worlds) -> tuple[Values, Values]:
+        """Places (n, 3) of the grip on the needle and directions (n, 3) of the wire there, in the world."""
+        T = worlds.poses("needle")
         place, along = SHAPE.at((SHAPE.arc / 2 - REGRASP) * SHAPE.radius)
-        return np.concatenate([(T @ [*place, 1.0])[:3], T[:3, :3] @ along])
+        return points(worlds.xp, T, place), T[:, :3, :3] @ along
 
-    def observation(self, world: World) -> Array:
+    def observation(self, worlds: Worlds) -> Values:
         """Pose of the needle (position, quaternion), place of the grip and direction of the wire there."""
-        return np.concatenate([super().observation(world), self.place(world)])
+        return np.concatenate([super().observation(worlds), *self.places(worlds)], -1)
 
-    def errors(self, world: World) -> tuple[float, float]:
-        """Distance of the jaws from the place of the grip [m], angle between wire and jaws' x axis [rad]."""
-        T, place = world.T_world_tip(ARM), self.place(world)
-        away = float(np.linalg.norm((T @ [0.0, 0.0, REACH, 1.0])[:3] - place[:3]))
-        return away, float(np.arccos(min(abs(float(T[:3, 0] @ place[3:])), 1.0)))
+    def errors(self, worlds: Worlds) -> tuple[Values, Values]:
+        """Distances (n,) of the jaws from the place of the grip [m], angles (n,) of wire and jaws' x axis [rad]."""
+        T, (place, along) = worlds.true_tips(ARM), self.places(worlds)
+        away = length(points(worlds.xp, T, [0.0, 0.0, REACH]) - place)
+        return away, np.arccos(np.minimum(np.abs(dot(T[:, :3, 0], along)), 1.0))
 
-    def solved(self, world: World) -> bool:
-        away, turn = self.errors(world)
-        return self.holds and away <= TOLERANCE and turn <= MAX_TURN and self.strongest <= MAX_FORCE
+    def solved(self, worlds: Worlds) -> Values:
+        away, turn = self.errors(worlds)
+        return worlds.memory["held"] & (away <= TOLERANCE) & (turn <= MAX_TURN) & ~self.failed(worlds)
 
-    def reward(self, world: World) -> float:
-        away, turn = self.errors(world)
-        return -10.0 if self.failed(world) else -min(away / 0.05 + turn / np.pi, 1.0) - float(not self.holds)
+    def reward(self, worlds: Worlds) -> Values:
+        away, turn = self.errors(worlds)
+        reward = -np.minimum(away / 0.05 + turn / np.pi, 1.0) - ~worlds.memory["held"]
+        return np.where(self.failed(worlds), -10.0, reward)
 
     def expert(self, env: TaskEnv) -> Policy:
         """The grip of the skill, approached along the jaws."""
-        T = best_grip(Hands(env.world.scene), ARM, self.T_needle(env.world), SHAPE, REGRASP)
+        T = best_grip(Hands(env.world.scene), ARM, env.world.T_world_object("needle"), SHAPE, REGRASP)
         return following(self._gripping(env, T))
 
     def pid(self, env: TaskEnv) -> Policy:
         """The same motions, with the position of the grip but without its orientation."""
         R = env.world.T_world_measured(ARM)[:3, :3]
-        return following(self._gripping(env, pose(R, self.place(env.world)[:3] - REACH * R[:, 2])))
+        return following(self._gripping(env, pose(R, self.places(env.world)[0][0] - REACH * R[:, 2])))
 
     def _gripping(self, env: TaskEnv, T: Array) -> Script:
         tips = Tips(env)

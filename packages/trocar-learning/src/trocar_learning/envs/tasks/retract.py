@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.simulation import Scene, SceneArm
-from trocar.simulation.manipulation import held_by
 from trocar.simulation.objects.tissue import PlacedTissue, Tissue
-from trocar.spatial import Array, pose, rotation
-from trocar_learning.envs.task import Policy, Task
+from trocar.spatial import Array, Values, pose, rotation
+from trocar_learning.envs.arrays import length, points
+from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
+from trocar_learning.envs.tasks.lift_task import carrying_reward
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
-from trocar_learning.envs.world import PERIOD, World
+from trocar_learning.envs.world import PERIOD, World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
@@ -41,9 +41,10 @@ class RetractTask(Task):
     duration: float = 8.0
     force_arms: ClassVar[tuple[str, ...]] = ("PSM",)
     varies: ClassVar[bool] = True
+    batched: ClassVar[bool] = False
     goal_tolerance = TOLERANCE
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         arm = SceneArm(arm="PSM", base=np.eye(4), q=START, **options["PSM"])
         mechanism, _ = arm.loaded()
         tip = mechanism.forward_kinematics(START)
@@ -64,51 +65,39 @@ class RetractTask(Task):
         )
         return Scene({"PSM": arm}, objects=[sheet], accuracy="discrete", timestep=PERIOD)
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         world.scene.reset()
-        self.goal = self.achieved(world) + [*rng.uniform(-ASIDE, ASIDE, 2), LIFT]
-        self.holds, self.lost, self.strongest = False, 0, 0.0
+        goal = _edge(world) + [*rng.uniform(-ASIDE, ASIDE, 2), LIFT]
+        return {"goal": goal, "held": False, "drops": 0, "strongest": 0.0}
 
-    def achieved(self, world: World) -> Array:
-        sheet = world.scene.objects["sheet"]
-        assert isinstance(sheet, PlacedTissue)
-        return sheet.position([-LENGTH / 2, 0.0, 0.0])
+    def achieved(self, worlds: Worlds) -> Values:
+        return worlds.each(_edge)
 
-    def desired(self, world: World) -> Array:
-        return self.goal
-
-    def observation(self, world: World) -> Array:
+    def observation(self, worlds: Worlds) -> Values:
         """Middle of the edge and its direction, goal."""
-        sheet = world.scene.objects["sheet"]
-        assert isinstance(sheet, PlacedTissue)
-        ends = [sheet.position([-LENGTH / 2, side * WIDTH / 2, 0.0]) for side in (-1.0, 1.0)]
-        along = ends[1] - ends[0]
-        return np.concatenate([self.achieved(world), along / np.linalg.norm(along), self.goal])
+        along = worlds.each(lambda world: _edge(world, 1.0)) - worlds.each(lambda world: _edge(world, -1.0))
+        direction = along / length(along)[:, None]
+        return np.concatenate([self.achieved(worlds), direction, worlds.memory["goal"]], -1)
 
-    def privileged(self, world: World) -> Array:
-        return np.array([world.contact_force("PSM"), world.scene.objects["sheet"].thing.young / 1e4])  # type: ignore[attr-defined]
+    def privileged(self, worlds: Worlds) -> Values:
+        return worlds.each(lambda world: (world.contact_force("PSM"), _sheet(world).thing.young / 1e4))
 
-    def after_period(self, world: World, force: float) -> None:
-        before, self.holds = self.holds, held_by(world.scene, "PSM") == "sheet"
-        self.lost += before and not self.holds
-        self.strongest = max(self.strongest, force)
+    def after_period(self, worlds: Worlds) -> None:
+        memory = worlds.memory
+        self.note_held(worlds, worlds.held("PSM", "sheet"))
+        memory["strongest"] = np.maximum(memory["strongest"], worlds.forces)
 
-    def drops(self) -> int:
-        return int(self.lost)
+    def solved(self, worlds: Worlds) -> Values:
+        near = length(self.achieved(worlds) - self.desired(worlds)) <= TOLERANCE
+        return worlds.memory["held"] & near & ~self.failed(worlds)
 
-    def solved(self, world: World) -> bool:
-        near = float(np.linalg.norm(self.achieved(world) - self.goal)) <= TOLERANCE
-        return self.holds and near and self.strongest <= MAX_FORCE
+    def failed(self, worlds: Worlds) -> Values:
+        return worlds.memory["strongest"] > MAX_FORCE
 
-    def failed(self, world: World) -> bool:
-        return self.strongest > MAX_FORCE
-
-    def reward(self, world: World) -> float:
-        if self.failed(world):
-            return -10.0
-        tip = (world.T_world_tip("PSM") @ [0.0, 0.0, 0.01, 1.0])[:3]
-        away = float(np.linalg.norm(tip - self.achieved(world)))
-        return -min(float(np.linalg.norm(self.achieved(world) - self.goal)) + 0.2 * away, 0.1) / 0.1
+    def reward(self, worlds: Worlds) -> Values:
+        jaws = points(worlds.xp, worlds.true_tips("PSM"), [0.0, 0.0, 0.01])
+        reward = carrying_reward(worlds.xp, jaws, self.achieved(worlds), self.desired(worlds), farthest=0.1)
+        return np.where(self.failed(worlds), -10.0, reward)
 
     def expert(self, env: TaskEnv) -> Policy:
         """Jaws across the edge, a gentle grip, and a slow pull that follows the edge to the goal."""
@@ -122,13 +111,24 @@ class RetractTask(Task):
         tips, world = Tips(env), env.world
         length = world.arms["PSM"].arm.jaw_length
         tips.opening["PSM"] = OPEN
-        T = pose(R, self.achieved(world) + (REACH - length) * R[:, 2])
+        T = pose(R, _edge(world) + (REACH - length) * R[:, 2])
         yield from tips.move("PSM", T @ pose(p=[0.0, 0.0, -0.01]))
         yield from tips.wait(0.2)
         yield from tips.move("PSM", T, 0.4)
         yield from tips.wait(0.2)
         yield from tips.jaws("PSM", GRIP, 0.8)
         while True:
-            way = self.goal - self.achieved(world)
+            way = world.value("goal") - _edge(world)
             yield from tips.move("PSM", pose(p=way) @ tips.T["PSM"], PULLING)
             yield from tips.wait(0.3)
+
+
+def _sheet(world: World) -> PlacedTissue:
+    sheet = world.scene.objects["sheet"]
+    assert isinstance(sheet, PlacedTissue)
+    return sheet
+
+
+def _edge(world: World, side: float = 0.0) -> Array:
+    """A point (3,) of the gripped edge [m]: its middle, or an end at a side of -1 or 1."""
+    return _sheet(world).position([-LENGTH / 2, side * WIDTH / 2, 0.0])

@@ -10,15 +10,15 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.simulation import Scene
-from trocar.simulation.manipulation import held_by
 from trocar.simulation.objects.piercing import Piercing
 from trocar.simulation.objects.solid import Needle, needle
 from trocar.simulation.objects.thread import Thread
 from trocar.simulation.objects.tissue import PlacedTissue
 from trocar.simulation.skills.suture_setting import suture_scene
-from trocar.spatial import Array, quaternion
-from trocar_learning.envs.task import Task
-from trocar_learning.envs.world import PERIOD, World
+from trocar.spatial import Array, Values
+from trocar_learning.envs.arrays import pose_numbers
+from trocar_learning.envs.task import Memory, Task
+from trocar_learning.envs.world import PERIOD, World, Worlds
 
 ARM = "PSM1"
 SHAPE = needle("needle", np.eye(4), size="SH")
@@ -42,8 +42,9 @@ class SutureTask(Task):
     arms: ClassVar[Mapping[str, str]] = MappingProxyType({ARM: "PSM"})
     force_arms: ClassVar[tuple[str, ...]] = (ARM,)
     varies: ClassVar[bool] = True
+    batched: ClassVar[bool] = False
 
-    def suture_scene(self, rng: np.random.Generator, arm: Mapping[str, Any], **setting: Any) -> Scene:
+    def suture_scene(self, rng: np.random.Generator, arm: Mapping[str, Any], **setting: Values) -> Scene:
         """The scene with its drawn material; `setting`: of `trocar.simulation.skills.suture_scene`."""
         puncture = rng.uniform(*PUNCTURE)
         # cutting and exit as in the default of `Piercing`, in proportion
@@ -58,9 +59,9 @@ class SutureTask(Task):
             **setting,
         )
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         world.scene.reset()
-        self.holds, self.lost, self.force, self.strongest = False, 0, 0.0, 0.0
+        return {"held": False, "drops": 0, "force": 0.0, "strongest": 0.0}
 
     def tissue(self, world: World) -> PlacedTissue:
         """The tissue."""
@@ -68,37 +69,32 @@ class SutureTask(Task):
         assert isinstance(placed, PlacedTissue)
         return placed
 
-    def T_needle(self, world: World) -> Array:
-        """Pose (4, 4) of the needle in the world."""
-        return world.T_world_object("needle")
+    def passed(self, worlds: Worlds) -> Values:
+        """Length (n,) of the needle, and thread, that has left the tissue, from its point on [m]; 0 in it or before."""
+        return worlds.each(lambda world: min((point.s for point in self.tissue(world).forces), default=0.0))
 
-    def passed(self, world: World) -> float:
-        """Length of the needle, and thread, that has left the tissue, from its point on [m]; 0 in it or before it."""
-        return min((point.s for point in self.tissue(world).forces), default=0.0)
-
-    def observation(self, world: World) -> Array:
+    def observation(self, worlds: Worlds) -> Values:
         """Pose of the needle (position, quaternion)."""
-        T = self.T_needle(world)
-        return np.concatenate([T[:3, 3], quaternion(T[:3, :3])])
+        return pose_numbers(worlds.xp, worlds.poses("needle"))
 
-    def privileged(self, world: World) -> Array:
+    def privileged(self, worlds: Worlds) -> Values:
         """Force of the tissue, its stiffness and resistance, friction of the needle."""
+        return np.concatenate([worlds.memory["force"][:, None], worlds.each(self._material)], -1)
+
+    def _material(self, world: World) -> tuple[float, ...]:
         thing, wire = self.tissue(world).thing, world.scene.objects["needle"].thing
         assert thing.piercing is not None
         assert isinstance(wire, Needle)
-        return np.array([self.force, thing.young / 1e4, thing.piercing.puncture, thing.piercing.drag, wire.friction])
+        return thing.young / 1e4, thing.piercing.puncture, thing.piercing.drag, wire.friction
 
-    def after_period(self, world: World, force: float) -> None:
-        before, self.holds = self.holds, held_by(world.scene, ARM) == "needle"
-        self.lost += before and not self.holds
-        self.force = float(np.linalg.norm(self.tissue(world).force))
-        self.strongest = max(self.strongest, self.force)
+    def after_period(self, worlds: Worlds) -> None:
+        memory = worlds.memory
+        self.note_held(worlds, worlds.held(ARM, "needle"))
+        memory["force"] = worlds.each(lambda world: np.linalg.norm(self.tissue(world).force))
+        memory["strongest"] = np.maximum(memory["strongest"], memory["force"])
 
-    def drops(self) -> int:
-        return int(self.lost)
-
-    def failed(self, world: World) -> bool:
-        return self.strongest > MAX_FORCE
+    def failed(self, worlds: Worlds) -> Values:
+        return worlds.memory["strongest"] > MAX_FORCE
 
 
 def drawn_turn(rng: np.random.Generator, largest: float) -> Array:

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from trocar.errors import TrocarError
 from trocar.spatial import Array, checked_pose, pose
-from trocar_learning.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement, jaw_action
+from trocar_learning.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement
 from trocar_learning.envs.task import Policy
 
 if TYPE_CHECKING:
@@ -43,21 +43,11 @@ class Tips:
     def move(self, arm: str, T: Array, speed: float = 0.8) -> Script:
         """Move a tip on a straight line to T (4, 4), at a share of the largest speed."""
         goal = checked_pose(T)
-        while True:
-            here = self.T[arm]
-            way = goal[:3, 3] - here[:3, 3]
-            turn = Rotation.from_matrix(goal[:3, :3] @ here[:3, :3].T).as_rotvec()
-            steps = max(
-                float(np.linalg.norm(way)) / (TIP_SPEED * speed), float(np.linalg.norm(turn)) / (TURN_SPEED * speed)
-            )
-            share = min(1.0, self._period / steps) if steps > 1e-6 else 1.0
-            here = here.copy()
-            here[:3, 3] += share * way
-            here[:3, :3] = Rotation.from_rotvec(share * turn).as_matrix() @ here[:3, :3]
-            self.T[arm] = here
-            yield self._action(arm, share * way, share * turn)
-            if share == 1.0:
-                return
+        arrived = False
+        while not arrived:
+            speeds = TIP_SPEED * speed, TURN_SPEED * speed
+            self.T[arm], way, turn, arrived = approached(self.T[arm], goal, *speeds, self._period)
+            yield self._action(arm, way, turn)
 
     def turn(self, arm: str, centre: Array, axis: Array, angle: float, rate: float) -> Script:
         """Turn a tip by an angle [rad] about an axis (3,) through a centre (3,) of the world, at a rate [rad/s]."""
@@ -82,9 +72,24 @@ class Tips:
             yield from self.wait(1.0)
 
     def _action(self, moving: str, way: Array, turn: Array) -> Array:
-        parts = []
+        still, parts = (np.zeros(3), np.zeros(3)), []
         for arm in self._arms:
-            own = (way, turn) if arm == moving else (np.zeros(3), np.zeros(3))
-            translation, rotation = own[0] / (TIP_SPEED * self._period), own[1] / (TURN_SPEED * self._period)
-            parts.append(np.concatenate([translation, rotation, [jaw_action(self.opening[arm])]]))
+            own_way, own_turn = (way, turn) if arm == moving else still
+            parts.append(TipIncrement.numbers(own_way, own_turn, self.opening[arm], self._period))
         return np.clip(np.concatenate(parts), -1.0, 1.0)
+
+
+def approached(
+    here: Array, goal: Array, speed: float, turn_speed: float, period: float
+) -> tuple[Array, Array, Array, bool]:
+    """A commanded tip pose (4, 4) one period nearer to a goal on a straight line, and whether it has arrived there.
+
+    Returns the translation (3,) [m] and the rotation vector (3,) [rad] of this period as well. speed: [m/s].
+    turn_speed: [rad/s]. period: [s].
+    """
+    way = goal[:3, 3] - here[:3, 3]
+    turn = Rotation.from_matrix(goal[:3, :3] @ here[:3, :3].T).as_rotvec()
+    duration = max(float(np.linalg.norm(way)) / speed, float(np.linalg.norm(turn)) / turn_speed)
+    share = period / duration if duration > period else 1.0
+    R = Rotation.from_rotvec(share * turn).as_matrix() @ here[:3, :3]
+    return pose(R, here[:3, 3] + share * way), share * way, share * turn, share == 1.0

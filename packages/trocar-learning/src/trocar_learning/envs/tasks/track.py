@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from trocar.spatial import Array
-from trocar_learning.envs.task import Policy
+from trocar.spatial import Array, Values
+from trocar_learning.envs.arrays import squares
+from trocar_learning.envs.task import Memory, Policy
 from trocar_learning.envs.tasks.reach import joint_pid
 from trocar_learning.envs.tasks.reference_task import RESIDUAL_BANDWIDTH, ModelResidual, ReferenceTask
-from trocar_learning.envs.world import World
+from trocar_learning.envs.world import RATE, World, Worlds
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
@@ -29,25 +31,25 @@ class TrackTask(ReferenceTask):
     duration: float = 5.0
     held: ClassVar[float] = 0.0
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
-        super().start(world, rng, sigma)
-        self.squares: list[float] = []
-        self.error = 0.0
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
+        return super().start(world, rng, sigma) | {"squares": 0.0, "count": 0}
 
-    def after_period(self, world: World, force: float) -> None:
-        self.error = self.tip_error(world)
-        if world.time > self.duration - JUDGED:
-            self.squares.append(self.error**2)
+    def after_period(self, worlds: Worlds) -> None:
+        memory = worlds.memory
+        memory["error"] = self.tip_errors(worlds)
+        judged = worlds.elapsed > round((self.duration - JUDGED) * RATE)
+        memory["squares"] = memory["squares"] + judged * memory["error"] ** 2
+        memory["count"] = memory["count"] + judged
 
-    def rms(self) -> float:
-        """Root mean square error of the tip in the judged time so far [m]."""
-        return float(np.sqrt(np.mean(self.squares))) if self.squares else 0.0
+    def rms(self, worlds: Worlds) -> Values:
+        """Root mean square errors (n,) of the tip in the judged time so far [m]."""
+        return (worlds.memory["squares"] / worlds.xp.clip(worlds.memory["count"], 1, None)) ** 0.5
 
-    def solved(self, world: World) -> bool:
-        return world.time > self.duration - 1e-6 and self.rms() < MAX_RMS
+    def solved(self, worlds: Worlds) -> Values:
+        return (worlds.elapsed >= round(self.duration * RATE)) & (self.rms(worlds) < MAX_RMS)
 
-    def reward(self, world: World) -> float:
-        return -min((self.error / 1e-3) ** 2, 100.0)
+    def reward(self, worlds: Worlds) -> Values:
+        return -worlds.xp.clip(squares(worlds.xp, worlds.memory["error"] / 1e-3), None, 100.0)
 
     def expert(self, env: TaskEnv) -> Policy:
         """The model of the simulated arm, and its momentum observer."""
@@ -61,4 +63,4 @@ class TrackTask(ReferenceTask):
 
     def pid(self, env: TaskEnv) -> Policy:
         """PID of every joint on the reference, in addition to the nominal law."""
-        return joint_pid(env, self.reference, RESIDUAL_BANDWIDTH)
+        return joint_pid(env, partial(self.reference, env.world), RESIDUAL_BANDWIDTH)

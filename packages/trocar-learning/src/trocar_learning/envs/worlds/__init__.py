@@ -12,6 +12,5 @@
 
 from trocar_learning.envs.worlds.episodes import Episodes
 from trocar_learning.envs.worlds.task_worlds import TaskWorlds
-from trocar_learning.envs.worlds.world_tasks import WORLD_TASKS
 
-__all__ = ["WORLD_TASKS", "Episodes", "TaskWorlds"]
+__all__ = ["Episodes", "TaskWorlds"]

@@ -17,10 +17,8 @@ from trocar.errors import TrocarError, check_known
 from trocar.spatial import Array, quaternion
 from trocar_learning.envs.actions import MODES, JointEffort, ResidualEffort, TipIncrement
 from trocar_learning.envs.levels import LEVELS, RIGID
-from trocar_learning.envs.registration import make_task
-from trocar_learning.envs.task_env import RATE
+from trocar_learning.envs.registration import batched_tasks, make_task, task_kind
 from trocar_learning.envs.worlds.drawn_robots import DrawnRobots, is_drawn, robot_row
-from trocar_learning.envs.worlds.world_tasks import WORLD_TASKS
 
 PLACES = ("body_pos", "body_quat")  # of fixed objects, which are placed by their poses
 # Fields without effect on the motion: references of free objects, weights of muscles and of sleeping, boxes of the
@@ -36,9 +34,8 @@ class Episodes:
         task, mode: names of the task and of its action mode. layout: of the scene of the first episode.
         qpos, qvel: (K, nq), (K, nv) states at the start. commanded: (K, joints of all arms) commanded joints.
         places: poses (K, 7) of fixed objects by name. fields: values (K, ...) of MuJoCo's model that differ.
-        numbers: (K, ...) that the task draws, such as its goal. limits: efforts of an action of ones, by arm.
-        periods: control periods of an episode. held: periods for which the success condition must hold.
-        law: inverse dynamics of the nominal model, of residual efforts. robots: those of a level with drawn ones.
+        numbers: what the task remembers at the start (K, ...), such as its goal. limits: efforts of an action of ones,
+            by arm. law: inverse dynamics of the nominal model, of residual efforts. robots: those of a drawn level.
     """
 
     task: str
@@ -51,8 +48,6 @@ class Episodes:
     fields: dict[str, Array]
     numbers: dict[str, Array]
     limits: dict[str, Array]
-    periods: int
-    held: int
     law: TorqueLaw | None = None
     robots: DrawnRobots | None = None
 
@@ -74,7 +69,9 @@ class Episodes:
             level: nominal, 1sigma or 3sigma. Beyond nominal, every episode has a robot of its own, that of the single
                 environment with the same seed: parameters, encoders, noise of currents, delay of actions.
         """
-        check_known("task of many worlds", WORLD_TASKS, task)
+        if not task_kind(task).batched:
+            known = ", ".join(batched_tasks())
+            raise TrocarError(f"{task} needs scenes of its own: backend='environments'. Many worlds run {known}")
         check_known("level of randomisation", LEVELS, level)
         if LEVELS[level].wrist != RIGID:
             raise TrocarError(f"many worlds have rigid wrists only; level {level} has cables: backend='environments'")
@@ -82,8 +79,6 @@ class Episodes:
         if not seeds:
             raise TrocarError("episodes need at least one seed")
         env = make_task(task, level=level)
-        kind = WORLD_TASKS[task]
-        periods = round(env.task.duration * RATE)
         layout, rows, robots = None, [], []
         for count, seed in enumerate(seeds):
             env.reset(seed=checks.count("seed", seed, 0))
@@ -98,12 +93,12 @@ class Episodes:
                 row[f"place {name}"] = np.concatenate([T[:3, 3], quaternion(T[:3, :3])])
             for name, value in _changed(layout.model, scene.model, {o.body for o in layout.objects.values()}):
                 row[f"field {name}"] = value
-            row |= {f"number {name}": np.asarray(value, dtype=float) for name, value in kind.drawn(env.task).items()}
+            row |= {f"number {name}": values[0] for name, values in env.world.memory.items()}
             rows.append(row)
             if is_drawn(level):
                 own = SceneLayout.of(scene)
                 layout.check_alike(own)
-                robots.append(robot_row(env, own, periods))
+                robots.append(robot_row(env, own, env.task.periods))
             if progress is not None:
                 progress(count + 1)
         assert layout is not None
@@ -126,8 +121,6 @@ class Episodes:
             parts["field"],
             parts["number"],
             limits,
-            periods=periods,
-            held=max(1, round(env.task.held * RATE)),
             law=TorqueLaw.of(nominal[0], friction=True) if nominal else None,
             robots=DrawnRobots.joined(robots, env.stepped.loop.sensors.resolution) if robots else None,
         )

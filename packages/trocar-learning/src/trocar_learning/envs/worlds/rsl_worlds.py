@@ -7,6 +7,7 @@ from typing import Any
 
 from trocar import checks
 from trocar.errors import TrocarError
+from trocar.spatial import Values
 from trocar_learning.envs.worlds.task_worlds import TaskWorlds
 
 try:
@@ -48,7 +49,7 @@ class RslWorlds(VecEnv):
         self._lost = lost
         self.worlds, self._features, self._reward, self._through = worlds, features, reward, through
         self.num_envs, self.num_actions = worlds.n, worlds.size
-        self.max_episode_length = worlds.episodes.periods if periods is None else checks.count("periods", periods)
+        self.max_episode_length = worlds.task.periods if periods is None else checks.count("periods", periods)
         self.device = torch.device(worlds.batch.worlds.device)
         self.cfg: dict[str, Any] = {"task": worlds.episodes.task}
         self.ended = [0, 0, 0]
@@ -56,12 +57,12 @@ class RslWorlds(VecEnv):
         self._succeeded = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
         self._observed = worlds.observation()
 
-    def get_observations(self) -> Any:
+    def get_observations(self) -> Values:
         """The network's input as a TensorDict."""
         features = self._observed if self._features is None else self._features(self._observed)
         return TensorDict({"policy": features}, batch_size=[self.num_envs], device=self.device)
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Values) -> tuple[Any, Any, Any, dict[str, Any]]:
         """Step every world, and start the next episode where one has ended."""
         observed, reward, terminated, _, info = self.worlds.step(actions)
         self._succeeded |= info["is_success"]

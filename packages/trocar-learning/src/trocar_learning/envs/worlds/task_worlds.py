@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from trocar import checks
 from trocar.batch.scenes import SceneBatch
-from trocar.batch.worlds.status import BOTH_FINGERS, FAILURES
+from trocar.batch.worlds.reference_waves import WAVES
+from trocar.batch.worlds.status import FAILURES
 from trocar.batch.worlds.world_values import world_mask
 from trocar.batch.worlds.wrist_arrays import tip_poses, wrist_of
 from trocar.errors import TrocarError, check_type
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 from trocar_learning.envs.actions import (
     COMPUTED_KD,
     COMPUTED_KP,
@@ -22,18 +24,19 @@ from trocar_learning.envs.actions import (
     TURN_SPEED,
     checked_actions,
 )
-from trocar_learning.envs.task_env import MAX_OBSERVED, RATE
-from trocar_learning.envs.world import FREQUENCY
+from trocar_learning.envs.arrays import chosen, poses
+from trocar_learning.envs.registration import task_kind
+from trocar_learning.envs.task_env import MAX_OBSERVED
+from trocar_learning.envs.world import FREQUENCY, RATE, Worlds
 from trocar_learning.envs.worlds.episodes import Episodes
 from trocar_learning.envs.worlds.world_robots import WorldRobots
-from trocar_learning.envs.worlds.world_tasks import WORLD_TASKS
 
 CYCLES = FREQUENCY // RATE  # timesteps of a control period
 DIVERGED_REWARD = -10.0  # of a needle 1 m away
 
 
-class TaskWorlds:
-    """n worlds of a task, with the observations, actions and rewards of its `TaskEnv` at the level of the episodes.
+class TaskWorlds(Worlds):
+    """n worlds of a task in a `SceneBatch`: those of its `TaskEnv` at the level of the episodes.
 
     Arrays are NumPy's in double precision with threads, and torch's on Warp's device in float32. World k starts with
     episode k; its next ones are k + n, k + 2 n, and so on, modulo their number.
@@ -43,23 +46,21 @@ class TaskWorlds:
 
     Attributes:
         batch: the scenes. xp: numpy or torch. size, observed: numbers of an action and of an observation.
-        elapsed: (n,) control periods since the start. episode: (n,) rows of `episodes`.
-        memory: arrays (n,) that the task keeps during an episode, by name.
+        episode: (n,) rows of `episodes`.
     """
 
-    def __init__(self, episodes: Episodes, n: int, *, backend: str = "warp", **options: Any) -> None:
+    def __init__(self, episodes: Episodes, n: int, *, backend: str = "warp", **options: Values) -> None:
         check_type("episodes", episodes, Episodes, "Episodes, such as Episodes.drawn returns")
         n = checks.count("n", n)
         self.episodes, self.n = episodes, n
         self.batch = SceneBatch(episodes.layout, n, backend=backend, **options, **_own_fields(episodes, n))
-        self.task = WORLD_TASKS[episodes.task]
-        self._tables: dict[str, Any] = {}
+        self.task = task_kind(episodes.task)()
+        self._tables: dict[str, Values] = {}
         if backend == "threads":
             self.xp: Any = np
         else:
             self.xp = self._torch()
-        xp = self.xp
-        self._arms = episodes.layout.arms
+        self._arms, self._columns = episodes.layout.arms, self.batch.columns
         self._tip_mode = episodes.mode == "tip_increment"
         self.size = sum(7 if self._tip_mode else arm.n for arm in self._arms.values())
         self._coupling = {name: self.put(arm.coupling) for name, arm in self._arms.items()}
@@ -72,11 +73,10 @@ class TaskWorlds:
         self._fields = {name: self.put(values) for name, values in fields.items()}
         self.elapsed = self.put(np.zeros(n, dtype=np.int64))
         self.episode = self.put(np.arange(n) % len(episodes))
-        self._solved_for = xp.zeros_like(self.elapsed)
         self._last = self.put(np.zeros((n, self.size)))
         self._applied = self.put(np.zeros((n, episodes.layout.model.nu)))  # mean motor efforts of the last period
         self._robots = None if episodes.robots is None else WorldRobots(self, episodes.robots)
-        self.memory: dict[str, Any] = {}
+        self.memory = {name: values[self.episode] for name, values in self._numbers.items()}
         for name, arm in self._arms.items():
             if episodes.law is not None:
                 waves = self.task.waves(self)
@@ -100,7 +100,7 @@ class TaskWorlds:
         self._from_torch = wp.from_torch
         return torch
 
-    def put(self, values: Any) -> Any:
+    def put(self, values: Values) -> Values:
         """An array of the worlds' kind and precision, on their device."""
         array = np.array(values)
         if self.xp is np:
@@ -108,21 +108,17 @@ class TaskWorlds:
         kind = self.xp.float32 if array.dtype.kind == "f" else None
         return self.xp.as_tensor(array, dtype=kind, device=self.batch.worlds.device)
 
-    def numpy(self, array: Any) -> Array:
+    def numpy(self, array: Values) -> Array:
         """An array of the worlds in NumPy."""
         return np.asarray(array if self.xp is np else array.cpu())
 
-    def _array(self, name: str) -> Any:
+    def array(self, name: str) -> Values:
         """An array of the backend, which changes in place."""
-        worlds = self.batch.worlds
-        if self.xp is np:
-            return getattr(worlds, name)
         if name not in self._tables:
-            source = worlds.d if name in ("qpos", "qvel") else worlds
-            self._tables[name] = self._to_torch(getattr(source, name))
+            self._tables[name] = self.shared(self.batch.worlds.array(name))
         return self._tables[name]
 
-    def reset(self, mask: Any = None) -> Any:
+    def reset(self, mask: Values = None) -> Values:
         """Start the next episodes of the masked worlds (n,), or without a mask the first ones of all worlds.
 
         Returns observations (n, observed).
@@ -134,33 +130,32 @@ class TaskWorlds:
             mask = self._checked_mask(mask)
             self.episode = xp.where(mask, (self.episode + self.n) % len(self.episodes), self.episode)
         row, wide = self.episode, mask[:, None]
+        numbers = self._numbers.items()
+        self.memory = {name: chosen(xp, mask, values[row], self.memory[name]) for name, values in numbers}
         for name in ("qpos", "qvel"):
-            start = self._array(f"{name}_start")
+            start = self.array(f"{name}_start")
             start[...] = xp.where(wide, self._starts[name][row], start)
-        chosen = mask if xp is np else self._from_torch(mask)
-        for name, poses in self._places.items():
-            at = poses[row]
-            worlds.place(self.episodes.layout.objects[name].body, at if xp is np else self._from_torch(at), chosen)
+        rows = mask if xp is np else self._from_torch(mask)
+        for name, places in self._places.items():
+            at = places[row]
+            worlds.place(self.episodes.layout.objects[name].body, at if xp is np else self._from_torch(at), rows)
         for name, values in self._fields.items():
-            field = self._field(name)
-            several = mask.reshape(-1, *[1] * (len(field.shape) - 1))
-            field[...] = xp.where(several, values[row].reshape(field.shape), field)
+            field = self.shared(worlds.field(name))
+            field[...] = chosen(xp, mask, values[row].reshape(field.shape), field)
         if self._robots is not None:
             self._robots.start(mask)
         if self.episodes.law is not None:
             self._start_waves(wide)
-        worlds.reset(chosen)
-        commanded = self._array("commanded")
+        worlds.reset(rows)
+        commanded = self.array("commanded")
         commanded[...] = xp.where(wide, self._starts["commanded"][row], commanded)
         self.elapsed = xp.where(mask, 0, self.elapsed)
-        self._solved_for = xp.where(mask, 0, self._solved_for)
         self._last = xp.where(wide, 0.0, self._last)
         self._applied = xp.where(wide, 0.0, self._applied)
         self._measure()
-        self.task.start(self, mask)
         return self.observation()
 
-    def _checked_mask(self, mask: Any) -> Any:
+    def _checked_mask(self, mask: Values) -> Values:
         if self.xp is np:
             return world_mask(mask, self.n)
         self._check_tensor("mask", mask, (self.n,))
@@ -168,29 +163,26 @@ class TaskWorlds:
             raise TrocarError(f"mask must be a tensor of booleans, got {mask.dtype}")
         return mask
 
-    def _check_tensor(self, name: str, tensor: Any, shape: tuple[int, ...]) -> None:
+    def _check_tensor(self, name: str, tensor: Values, shape: tuple[int, ...]) -> None:
         """Raise an error unless this is a tensor of a shape on the worlds' device; its values are not read."""
         check_type(name, tensor, self.xp.Tensor, "a tensor of torch")
         if tuple(tensor.shape) != shape or tensor.device != self.elapsed.device:
             where = f"{tuple(tensor.shape)} on {tensor.device}"
             raise TrocarError(f"{name} must have shape {shape} on {self.elapsed.device}, got {where}")
 
-    def _start_waves(self, mask: Any) -> None:
+    def _start_waves(self, mask: Values) -> None:
         """Give the masked worlds (n, 1) the reference of their current episodes."""
         waves = self.task.waves(self)
         for name in self._arms:
-            for key in ("centre", "size", "rate", "phase"):
+            for key in WAVES:
                 own = self.shared(getattr(self.batch.worlds.waves[name], key))
                 own[...] = self.xp.where(mask, getattr(waves, key), own)
 
-    def shared(self, array: Any) -> Any:
+    def shared(self, array: Values) -> Values:
         """An array of the backend as one of these worlds, in the same memory."""
         return array if self.xp is np else self._to_torch(array)
 
-    def _field(self, name: str) -> Any:
-        return self.shared(self.batch.worlds.field(name))
-
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Values) -> tuple[Any, Any, Any, Any, dict[str, Values]]:
         """Apply actions (n, size) for one control period; entries beyond [-1, 1] are clipped.
 
         Returns observation (n, observed), reward, terminated, truncated (n,) and a dictionary of `is_success`,
@@ -201,32 +193,20 @@ class TaskWorlds:
         xp, worlds = self.xp, self.batch.worlds
         actions, refused = self._checked_actions(actions)
         self._command(actions if self._robots is None else self._robots.delayed(actions))
-        applied = self._array("applied")
+        applied = self.array("applied")
         applied[...] = 0.0
         worlds.step(CYCLES)
-        self._applied = self._array("applied") / CYCLES
+        self._applied = self.array("applied") / CYCLES
         self._last, self.elapsed = actions, self.elapsed + 1
         self._measure()
-        self.task.after_period(self)
-        observation = self.observation()
-        diverged = ((self._array("status") & FAILURES) != 0) | refused
-        solved = self.task.solved(self) & ~diverged
-        self._solved_for = xp.where(solved, self._solved_for + 1, 0)
-        success = self._solved_for >= self.episodes.held
+        diverged = ((self.array("status") & FAILURES) != 0) | refused
+        solved, success, terminated = self.task.judged(self, diverged)
         reward = xp.where(diverged, DIVERGED_REWARD, xp.nan_to_num(self.task.reward(self)))
-        terminated = diverged | self.task.failed(self)
-        if not self.task.continues:
-            terminated = terminated | success
-        truncated = self.elapsed >= self.episodes.periods
-        return (
-            observation,
-            reward,
-            terminated,
-            truncated,
-            {"is_success": success, "solved": solved, "diverged": diverged, **self.task.details(self)},
-        )
+        info = {"is_success": success, "solved": solved, "diverged": diverged, "drops": self.task.drops(self)}
+        truncated = self.elapsed >= self.task.periods
+        return self.observation(), reward, terminated, truncated, info | self.task.details(self)
 
-    def _checked_actions(self, actions: Any) -> tuple[Any, Any]:
+    def _checked_actions(self, actions: Values) -> tuple[Values, Values]:
         """Actions (n, size) within [-1, 1], and worlds (n,) whose action is not finite: zeros act there."""
         xp, shape = self.xp, (self.n, self.size)
         if xp is np:
@@ -236,9 +216,9 @@ class TaskWorlds:
         refused = ~xp.isfinite(values).all(-1)
         return xp.clip(xp.where(refused[:, None], 0.0, values), -1.0, 1.0), refused
 
-    def _command(self, actions: Any) -> None:
+    def _command(self, actions: Values) -> None:
         xp, place, period = self.xp, 0, 1.0 / RATE
-        commanded, columns = self._array("commanded"), self.batch.worlds.table.columns
+        commanded, columns = self.array("commanded"), self._columns
         for name, arm in self._arms.items():
             part = actions[:, place : place + (7 if self._tip_mode else arm.n)]
             place += part.shape[1]
@@ -250,15 +230,15 @@ class TaskWorlds:
                 moved = [period * TIP_SPEED * part[:, :3], period * TURN_SPEED * part[:, 3:6], change[:, None]]
                 self.batch.tip_increments(name, xp.concatenate(moved, axis=-1), period)
             else:
-                self._array("effort")[:, columns[name]] = (self._limits[name] * part) @ self._coupling[name]
+                self.array("effort")[:, columns[name]] = (self._limits[name] * part) @ self._coupling[name]
 
-    def observation(self) -> Any:
+    def observation(self) -> Values:
         """Observations (n, observed): joints, rates and mean efforts of every arm, last action, numbers of the task."""
         q, dq = self._joints
         applied = self._applied if self._robots is None else self._applied + self._robots.effort_noise()
-        parts, columns = [], self.batch.worlds.table.columns
+        parts = []
         for name in self._arms:
-            part = columns[name]
+            part = self._columns[name]
             parts += [q[:, part], dq[:, part], applied[:, part] @ self._joint_efforts[name]]
         parts += [self._last, self.task.observation(self)]
         observation = self.xp.clip(self.xp.concatenate(parts, axis=-1), -MAX_OBSERVED, MAX_OBSERVED)
@@ -267,74 +247,58 @@ class TaskWorlds:
     def _measure(self) -> None:
         """Read the joints; tips and contacts are read when they are needed."""
         self._joints = self._read()
-        self._tips: dict[str, Any] = {}
-        self._touched: Any = None
+        self._readings: dict[tuple[str, str], Any] = {}
 
-    def _read(self) -> tuple[Any, Any]:
+    def _read(self) -> tuple[Values, Values]:
         """Measured joints and joint velocities (n, joints of all arms)."""
         q, dq = self.batch.worlds.joints()
         return self.shared(q), self.shared(dq)
 
-    def tip_of(self, arm: str, q: Any) -> Any:
-        """Tips (n, 3) of an arm in the world [m] at joints (n, 6 or more)."""
-        return self._pose_of(arm, q)[:, :3, 3]
+    @property
+    def times(self) -> Values:
+        return self.elapsed / RATE
 
-    def _pose_of(self, arm: str, q: Any) -> Any:
+    def tips_at(self, arm: str, q: Values) -> Values:
         facts = self._arms[arm]
         return tip_poses(self.xp, wrist_of(facts), facts.T_world_base, q)
 
-    def true_tip(self, arm: str) -> Any:
-        """Tips (n, 3) of the simulated arms in the world [m]; without encoders, those of the measured joints."""
+    def true_tips(self, arm: str) -> Values:
+        """Tips (n, 4, 4) of the simulated arms in the world; without encoders, those of the measured joints."""
         if self._robots is None:
-            return self.tip(arm)
-        q = self.batch.worlds.read()[0]
-        return self.tip_of(arm, self.shared(q)[:, self.batch.worlds.table.columns[arm]])
+            return self.tips(arm)
+        return self._once("true tips", arm, lambda: self.tips_at(arm, self._true_joints(arm)))
 
-    def tip(self, arm: str) -> Any:
-        """Tips (n, 3) of an arm in the world, from its measured joints [m]."""
-        return self.tip_pose(arm)[:, :3, 3]
+    def tips(self, arm: str) -> Values:
+        return self._once("tips", arm, lambda: self.tips_at(arm, self._joints[0][:, self._columns[arm]]))
 
-    def tip_pose(self, arm: str) -> Any:
-        """Tip poses (n, 4, 4) of an arm in the world, from its measured joints."""
-        if arm not in self._tips:
-            self._tips[arm] = self._pose_of(arm, self._joints[0][:, self.batch.worlds.table.columns[arm]])
-        return self._tips[arm]
+    def true_jaws(self, arm: str) -> Values:
+        return self._true_joints(arm)[:, -1]
 
-    def pose(self, thing: str) -> Any:
-        """Poses (n, 7) of a free object: position [m] and quaternion wxyz."""
+    def _true_joints(self, arm: str) -> Values:
+        return self.shared(self.batch.worlds.read()[0])[:, self._columns[arm]]
+
+    def poses(self, thing: str) -> Values:
         first = self.episodes.layout.objects[thing].q
-        return self._array("qpos")[:, first : first + 7]
+        if first < 0:
+            return self._once("pose", thing, lambda: poses(self.xp, self._places[thing][self.episode]))
+        return self._once("pose", thing, lambda: poses(self.xp, self.array("qpos")[:, first : first + 7]))
 
-    def velocity(self, thing: str) -> Any:
-        """Velocities (n, 6) of a free object: of its origin, world's axes [m/s], and angular, its own axes [rad/s]."""
+    def velocities(self, thing: str) -> Values:
         first = self.episodes.layout.objects[thing].v
-        return self._array("qvel")[:, first : first + 6]
+        return self.array("qvel")[:, first : first + 3]
 
-    def place(self, thing: str) -> Any:
-        """Poses (n, 7) of a fixed object: position [m] and quaternion wxyz."""
-        return self._places[thing][self.episode]
+    def touching(self, arm: str, thing: str) -> Values:
+        layout, parts = self.episodes.layout, self._once("touch", "", lambda: self.shared(self.batch.worlds.touch()))
+        return parts[:, list(layout.arms).index(arm), list(layout.objects).index(thing)]
 
-    def number(self, name: str) -> Any:
-        """A number that the task draws, of the current episodes (n, ...)."""
-        return self._numbers[name][self.episode]
-
-    def held(self, arm: str, thing: str) -> Any:
-        """Worlds (n,) in which both fingers of an arm touch an object."""
-        return (self._fingers(arm, thing) & BOTH_FINGERS) == BOTH_FINGERS
-
-    def touched(self, arm: str, thing: str) -> Any:
-        """Worlds (n,) in which any part of an arm touches an object."""
-        return self._fingers(arm, thing) != 0
-
-    def _fingers(self, arm: str, thing: str) -> Any:
-        if self._touched is None:
-            touched = self.batch.worlds.touch()
-            self._touched = self.shared(touched)
-        layout = self.episodes.layout
-        return self._touched[:, list(layout.arms).index(arm), list(layout.objects).index(thing)]
+    def _once(self, what: str, of: str, read: Callable[[], Values]) -> Values:
+        """A reading of this period, read when it is asked for the first time."""
+        if (what, of) not in self._readings:
+            self._readings[what, of] = read()
+        return self._readings[what, of]
 
 
-def _own_fields(episodes: Episodes, n: int) -> dict[str, Any]:
+def _own_fields(episodes: Episodes, n: int) -> dict[str, Values]:
     """Fields of the model that every world needs for itself, because episodes differ in them."""
     rows = np.arange(n) % len(episodes)
     return {"fields": {name: values[rows] for name, values in episodes.fields.items()}} if episodes.fields else {}

@@ -12,14 +12,14 @@ from gymnasium.vector.utils import batch_space
 
 from trocar import checks
 from trocar.errors import TrocarError
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 from trocar_learning.envs.actions import checked_actions
 from trocar_learning.envs.task_env import MAX_OBSERVED
 from trocar_learning.envs.vector_env import check_open
 from trocar_learning.envs.worlds.episodes import Episodes
 from trocar_learning.envs.worlds.task_worlds import TaskWorlds
 
-OPTIONS = ("threads", "device", "max_contacts", "max_constraints")  # of `batch.SceneBatch`
+OPTIONS = ("threads", "device", "max_contacts", "max_constraints", "deterministic")  # of `batch.SceneBatch`
 
 
 class WorldsVectorEnv(VectorEnv):
@@ -51,7 +51,7 @@ class WorldsVectorEnv(VectorEnv):
         self._started = True
         return self._numbers(self.worlds.reset(every)), {}
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Values) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step every world, and start the next episode where one has ended."""
         check_open(self)
         if not self._started:
@@ -75,7 +75,7 @@ class WorldsVectorEnv(VectorEnv):
             infos,
         )
 
-    def _numbers(self, observation: Any) -> Array:
+    def _numbers(self, observation: Values) -> Array:
         return self.worlds.numpy(observation).astype(np.float32)
 
 
@@ -87,7 +87,7 @@ class DrawnVectorEnv(WorldsVectorEnv):
     Args:
         task: name. num_envs: worlds. level: of the robots.
         episodes: drawn ones, which follow each other; they are repeated after that. Default: four per world.
-        backend, options: of `batch.SceneBatch` (threads, device, max_contacts, max_constraints).
+        backend, options: of `batch.SceneBatch` (threads, device, max_contacts, max_constraints, deterministic).
     """
 
     def __init__(

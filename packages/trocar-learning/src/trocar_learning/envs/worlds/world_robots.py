@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trocar.spatial import Values
 from trocar_learning.envs.worlds.drawn_robots import DrawnRobots
 
 if TYPE_CHECKING:
@@ -26,17 +27,17 @@ class WorldRobots:
         rows = worlds.put(np.zeros((worlds.n, worlds.size)))
         self._actions = [rows] * (robots.max_delay + 1)  # the latest first
 
-    def start(self, mask: Any) -> None:
+    def start(self, mask: Values) -> None:
         """Put the robots of the current episodes into the masked worlds (n,), which are reset afterwards."""
         worlds, xp = self._worlds, self._worlds.xp
         row, wide = worlds.episode, mask[:, None]
         for name, array in OWN.items():
-            own = worlds.shared(getattr(worlds.batch.worlds, array))
+            own = worlds.array(array)
             own[...] = xp.where(wide, self._tables[name][row], own)
         resting = self._tables["resting"][row]
         self._actions = [xp.where(wide, resting, actions) for actions in self._actions]
 
-    def delayed(self, actions: Any) -> Any:
+    def delayed(self, actions: Values) -> Values:
         """Actions (n, size) that arrive in this period, when these are sent."""
         self._actions = [actions, *self._actions[:-1]]
         delay, arriving = self._tables["delay"][self._worlds.episode][:, None], self._actions[0]
@@ -44,7 +45,7 @@ class WorldRobots:
             arriving = self._worlds.xp.where(delay == late, earlier, arriving)
         return arriving
 
-    def effort_noise(self) -> Any:
+    def effort_noise(self) -> Values:
         """Noise (n, motors) of the mean measured efforts of the last period [N m, N]."""
         worlds, noise = self._worlds, self._tables["noise"]
         period = worlds.xp.clip(worlds.elapsed, None, noise.shape[1] - 1)

@@ -19,7 +19,7 @@ from trocar.batch.backend import Backend, Kernel
 from trocar.errors import TrocarError
 from trocar.laws.program import Program
 from trocar.laws.sources.c_source import BLOCK, KernelForm, cuda_source, tiles
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 
 try:
     driver: Any = import_module("cuda.bindings.driver")
@@ -71,7 +71,7 @@ class CudaBackend(Backend):
     def kernel(self, program: Program) -> CudaKernel:
         return CudaKernel(program, self)
 
-    def array(self, values: Any) -> Any:
+    def array(self, values: Values) -> Values:
         """A host array, or a contiguous GPU array of this type without a copy."""
         if isinstance(values, DeviceArray) and values.contiguous and values.dtype == self.dtype:
             return values
@@ -86,7 +86,7 @@ class CudaBackend(Backend):
     def fetched(self, array: DeviceArray) -> Array:
         return np.asarray(array)
 
-    def placed(self, rows: Any) -> DeviceArray:
+    def placed(self, rows: Values) -> DeviceArray:
         """A GPU array without a copy, or a copy of a host array."""
         host = self.array(rows)
         if isinstance(host, DeviceArray):
@@ -220,17 +220,24 @@ class CudaKernel(Kernel):
         return fixed.values.shape[1:]
 
     def run(
-        self, rows: Any, fixed: FixedValues, inputs: Any, steps: int, held: bool, every: int = 0
+        self, rows: Values, fixed: FixedValues, inputs: Values, steps: int, held: bool, every: int = 0
     ) -> tuple[DeviceArray, DeviceArray | None, int]:
         return self._launched(rows, fixed, [inputs], steps, held, every, False)
 
     def run_backwards(
-        self, rows: Any, fixed: FixedValues, inputs: Sequence[Any]
+        self, rows: Values, fixed: FixedValues, inputs: Sequence[Any]
     ) -> tuple[DeviceArray, DeviceArray | None, int]:
         return self._launched(rows, fixed, inputs, len(inputs[0]), False, 1, True)
 
     def _launched(
-        self, rows: Any, fixed: FixedValues, inputs: Sequence[Any], steps: int, held: bool, every: int, backwards: bool
+        self,
+        rows: Values,
+        fixed: FixedValues,
+        inputs: Sequence[Any],
+        steps: int,
+        held: bool,
+        every: int,
+        backwards: bool,
     ) -> tuple[DeviceArray, DeviceArray | None, int]:
         backend, program, item = self._backend, self.program, self._dtype.itemsize
         rows, taken = backend.placed(rows), [backend.placed(x) for x in inputs]

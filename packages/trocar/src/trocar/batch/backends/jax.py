@@ -15,6 +15,7 @@ from trocar.batch.state import BatchState, Layout
 from trocar.errors import TrocarError
 from trocar.laws.program import Program
 from trocar.laws.sources import array_source
+from trocar.spatial import Values
 
 try:
     jax: Any = import_module("jax")
@@ -41,7 +42,7 @@ class JaxBackend(Backend):
                 'float64 requires jax.config.update("jax_enable_x64", True) before any array is created; or use float32'
             )
 
-    def traced(self, value: Any) -> bool:
+    def traced(self, value: Values) -> bool:
         return isinstance(value, jax.core.Tracer)
 
     def kernel(self, program: Program) -> JaxKernel:
@@ -67,13 +68,13 @@ class JaxKernel(Kernel):
         return max((tuple(np.shape(value)) for value in fixed), key=len, default=())
 
     def run(
-        self, rows: Any, fixed: Sequence[Any], inputs: Any, steps: int, held: bool, every: int = 0
+        self, rows: Values, fixed: Sequence[Any], inputs: Values, steps: int, held: bool, every: int = 0
     ) -> tuple[Any, Any, int]:
         rows, log = self._compiled(rows, tuple(fixed), inputs, steps, held, every)
         return rows, log, self._first_bad(rows)
 
     def run_function(
-        self, rows: Any, fixed: Sequence[Any], inputs: Callable[[Any, Any], Any], steps: int, every: int = 0
+        self, rows: Values, fixed: Sequence[Any], inputs: Callable[[Any, Any], Any], steps: int, every: int = 0
     ) -> tuple[Any, Any, int]:
         """Step all arms with inputs computed from the rows and the step number."""
         rows, log = self._scan(rows, tuple(fixed), inputs, steps, every)
@@ -81,14 +82,14 @@ class JaxKernel(Kernel):
 
     @cached_property
     def _compiled(self) -> Any:
-        def run(rows: Any, fixed: Any, inputs: Any, steps: int, held: bool, every: int) -> tuple[Any, Any]:
+        def run(rows: Values, fixed: Any, inputs: Values, steps: int, held: bool, every: int) -> tuple[Any, Any]:
             last = steps - 1  # an incomplete block asks for more
             return self._scan(rows, fixed, lambda _, k: inputs if held else inputs[jnp.minimum(k, last)], steps, every)
 
         return jax.jit(run, static_argnums=(3, 4, 5))
 
     def _scan(
-        self, rows: Any, fixed: Any, inputs: Callable[[Any, Any], Any], steps: int, every: int
+        self, rows: Values, fixed: Any, inputs: Callable[[Any, Any], Any], steps: int, every: int
     ) -> tuple[Any, Any]:
         program, batch = self.program, rows.shape[1:]
         count = len(program.state)
@@ -134,7 +135,7 @@ class JaxKernel(Kernel):
         def function(x: tuple[Any, ...], p: tuple[Any, ...], u: tuple[Any, ...]) -> tuple[Any, ...]:
             return tuple(jnp.broadcast_to(jnp.asarray(y, dtype), batch) for y in step(x, merged(p), u))
 
-        def forward(x: Any, p: Any, u: Any) -> tuple[Any, Any]:
+        def forward(x: Values, p: Any, u: Any) -> tuple[Any, Any]:
             return function(x, p, u), (x, p, u)
 
         def backward(residuals: Any, weights: Any) -> tuple[Any, ...]:
@@ -153,7 +154,7 @@ class JaxKernel(Kernel):
         variables = tuple(fixed[k] for k in traced)
         return lambda x, u: function(x, variables, u)
 
-    def _first_bad(self, rows: Any) -> int:
+    def _first_bad(self, rows: Values) -> int:
         if self._backend.traced(rows) or not rows.size:
             return -1
         bad = np.flatnonzero(self.program.diverged(np.asarray(rows)))

@@ -7,24 +7,16 @@ their distance is the exact one, rounded to float32. The state stays in float32.
 
 # mypy: ignore-errors
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import mujoco
 import numpy as np
 import warp as wp
-from mujoco_warp._src import smooth
 
+from trocar.batch.worlds.mujoco_warp_internals import GEOMS, INERTIAS, KINEMATICS, MATRICES, SITES
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
-KINEMATICS = "kinematics"  # MuJoCo Warp has no hook for it; these of its kernels follow from the poses of bodies
-DEPENDENT = (
-    "_compute_body_matrices",
-    "_compute_body_inertial_frames",
-    "_geom_local_to_global",
-    "_site_local_to_global",
-)
 FREE, BALL, SLIDE, HINGE = (wp.constant(int(kind)) for kind in range(4))
 assert [int(getattr(mujoco.mjtJoint, f"mjJNT_{name}")) for name in ("FREE", "BALL", "SLIDE", "HINGE")] == [0, 1, 2, 3]
 
@@ -223,13 +215,9 @@ def chains_of(model: mujoco.MjModel, n: int, device: str) -> Chains:
     return chains
 
 
-@contextmanager
-def exact_kinematics(chains: Chains) -> Iterator[None]:
+def exact_kinematics(chains: Chains) -> AbstractContextManager[None]:
     """Kinematics of this process use these chains within this context."""
-    plain, kernels = getattr(smooth, KINEMATICS, None), [getattr(smooth, name, None) for name in DEPENDENT]
-    if plain is None or None in kernels:
-        raise TrocarError("backend 'warp' needs mujoco-warp 4.0: pip install 'trocar[gpu]'")
-    matrices, inertias, geoms, sites = kernels
+    matrices, inertias, geoms, sites = (part.plain for part in (MATRICES, INERTIAS, GEOMS, SITES))
 
     def exact(m, d):
         branches = m.body_branches, m.body_branch_start, m.body_pos, m.body_quat
@@ -244,8 +232,4 @@ def exact_kinematics(chains: Chains) -> Iterator[None]:
         wp.launch(sites, (d.nworld, m.nsite), [*own, *poses], [d.site_xpos, d.site_xmat])
         wp.launch(close_loops, (d.nworld, len(chains.loop)), [chains, d.site_xpos])
 
-    setattr(smooth, KINEMATICS, exact)
-    try:
-        yield
-    finally:
-        setattr(smooth, KINEMATICS, plain)
+    return KINEMATICS.replaced(exact)

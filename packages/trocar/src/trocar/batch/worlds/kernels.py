@@ -30,6 +30,18 @@ def free_twist(dof: int, w: int, qvel: wp.array2d(dtype=float)) -> Twist:
 
 
 @wp.kernel
+def write_products(
+    first: int, matrix: wp.array2d(dtype=float), rows: wp.array2d(dtype=float), target: wp.array2d(dtype=float)
+):
+    """Products of a matrix (k, k) with rows (n, k), into the columns of an array from `first` on."""
+    w, i = wp.tid()
+    total = float(0.0)
+    for j in range(matrix.shape[1]):
+        total += matrix[i, j] * rows[w, j]
+    target[w, first + i] = total
+
+
+@wp.kernel
 def set_slip(
     pair: wp.array(dtype=int),
     dof: wp.array2d(dtype=int),

@@ -9,16 +9,13 @@ solved by a single step, which would be too short: they are not damped.
 
 # mypy: ignore-errors
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import warp as wp
-from mujoco_warp._src import solver
 
-from trocar.errors import TrocarError
+from trocar.batch.worlds.mujoco_warp_internals import FACTORISE
 
 DAMPING = 1e-6
-FACTORISE = "_cholesky_factorize_solve"  # MuJoCo Warp has no hook between matrix and factor
 
 wp.set_module_options({"enable_backward": False})
 
@@ -33,19 +30,12 @@ def enlarge_diagonal(
         h[w, i, i] = h[w, i, i] * (1.0 + share)
 
 
-@contextmanager
-def damped_newton() -> Iterator[None]:
+def damped_newton() -> AbstractContextManager[None]:
     """Newton steps of this process are damped within this context."""
-    plain = getattr(solver, FACTORISE, None)
-    if plain is None:
-        raise TrocarError("backend 'warp' needs mujoco-warp 4.0: pip install 'trocar[gpu]'")
+    plain = FACTORISE.plain
 
     def damped(m, d, ctx, *options, **named):
         wp.launch(enlarge_diagonal, dim=(d.nworld, m.nv), inputs=[DAMPING, d.ne, d.nefc, ctx.h])
         plain(m, d, ctx, *options, **named)
 
-    setattr(solver, FACTORISE, damped)
-    try:
-        yield
-    finally:
-        setattr(solver, FACTORISE, plain)
+    return FACTORISE.replaced(damped)

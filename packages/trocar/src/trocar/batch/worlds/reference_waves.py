@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from trocar.control.trajectories.paths import SCALINGS
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 
+WAVES = ("centre", "size", "rate", "phase")  # arrays of `Waves`
 scaled: Callable[[Any], tuple[Any, Any, Any]] = SCALINGS["quintic"]  # for arrays as well
 
 
@@ -23,16 +24,16 @@ class Waves:
         ramp: time of the quintic [s].
     """
 
-    centre: Any
-    size: Any
-    rate: Any
-    phase: Any
+    centre: Values
+    size: Values
+    rate: Values
+    phase: Values
     ramp: float
 
-    def positions(self, xp: Any, t: Any) -> Any:
-        """Positions (n, joints) at times (n,) [s]; xp: numpy or torch, of which all are arrays."""
-        u = xp.clip(t / self.ramp, 0.0, 1.0)[:, None]
-        return self.centre + scaled(u)[0] * self.size * xp.sin(self.rate * t[:, None] + self.phase)
+    def positions(self, xp: Any, t: Values) -> Values:
+        """Positions (..., joints) at times (...) [s]; xp: numpy or torch, of which all are arrays."""
+        u = xp.clip(t / self.ramp, 0.0, 1.0)[..., None]
+        return self.centre + scaled(u)[0] * self.size * xp.sin(self.rate * t[..., None] + self.phase)
 
     def motion(self, t: Array) -> tuple[Array, Array, Array]:
         """Positions, rates and accelerations (n, joints) at times (n,) [s], in NumPy."""

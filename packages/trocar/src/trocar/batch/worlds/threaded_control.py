@@ -60,6 +60,23 @@ class ThreadedControl:
         self.waves: dict[str, Waves] = {}
         self._encoders: EncoderArrays | None = None
 
+    device = "cpu"
+
+    def array(self, name: str) -> Array:
+        """An array that changes in place."""
+        return np.asarray(getattr(self, name))
+
+    def assign(self, name: str, values: Array) -> None:
+        """Write all numbers of an array."""
+        getattr(self, name)[...] = values
+
+    def write(self, name: str, part: slice, rows: Array, matrix: Array | None = None) -> None:
+        """Write rows (n, k), or their products with a matrix (k, k), into columns of an array."""
+        getattr(self, name)[:, part] = rows if matrix is None else each_row(matrix, rows)
+
+    def changed(self) -> None:
+        """Nothing is prepared for steps."""
+
     def sense(self, resolution: Array) -> None:
         """Give all motors encoders of these resolutions (N,); see `bias`."""
         self._encoders = EncoderArrays.at_rest(resolution, self.n)

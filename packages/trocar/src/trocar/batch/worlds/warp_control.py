@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from trocar.batch.worlds import control_kernels, encoder_kernels, torque_kernels, wrist_kernels
+from trocar.batch.worlds import control_kernels, encoder_kernels, kernels, torque_kernels, wrist_kernels
 from trocar.batch.worlds.encoder_arrays import EDGES
 from trocar.batch.worlds.layout import SceneLayout
 from trocar.batch.worlds.motor_table import MEMORY, MotorTable
-from trocar.batch.worlds.reference_waves import Waves
+from trocar.batch.worlds.reference_waves import WAVES, Waves
+from trocar.batch.worlds.scene_worlds import is_elsewhere
 from trocar.batch.worlds.status import COMPUTED_TORQUE
 from trocar.batch.worlds.torque_law import INPUTS, TorqueLaw
+from trocar.batch.worlds.world_values import each_row
 from trocar.batch.worlds.wrist_arrays import wrist_of
-from trocar.spatial import inverse
+from trocar.spatial import Array, Values, inverse
 
 EDGE_MEMORY = (*EDGES, "last_rate")
-WAVES = ("centre", "size", "rate", "phase")
 
 
 class WarpControl:
@@ -34,20 +35,20 @@ class WarpControl:
     """
 
     layout: SceneLayout
-    mode: Any
-    ref: Any
-    rate: Any
-    acceleration: Any
-    effort: Any
-    applied: Any
-    commanded: Any
-    measured: Any
-    measured_rate: Any
-    cycles: Any
-    F: Any
-    slope: Any
-    dahl_rate: Any
-    constant: Any
+    mode: Values
+    ref: Values
+    rate: Values
+    acceleration: Values
+    effort: Values
+    applied: Values
+    commanded: Values
+    measured: Values
+    measured_rate: Values
+    cycles: Values
+    F: Values
+    slope: Values
+    dahl_rate: Values
+    constant: Values
 
     def __init__(self, table: MotorTable, layout: SceneLayout, n: int, device: str) -> None:
         self.n, self.table, self.layout, self.device = n, table, layout, device
@@ -56,7 +57,7 @@ class WarpControl:
         self.laws: dict[str, TorqueLaw] = {}
         self.waves: dict[str, Waves] = {}
         self._law_kernels: dict[str, tuple[TorqueLaw, Any, Any]] = {}
-        self._encoders: Any = None
+        self._encoders: Values = None
 
     def _allocate_control(self) -> None:
         n, table = self.n, self.table
@@ -82,28 +83,48 @@ class WarpControl:
             if arm.wrist is not None
         }
 
-    def _hold(self, name: str, array: Any) -> None:
+    def _hold(self, name: str, array: Values) -> None:
         """Keep an array as an attribute and for the kernels."""
         setattr(self, name, array)
         setattr(self._control, name, array)
 
-    def put(self, values: Any, dtype: Any = Any) -> Any:
+    def put(self, values: Values, dtype: Any = Any) -> Values:
         """An array of the device: float32 or int32 of NumPy's, the memory itself of arrays that have it there."""
         if isinstance(values, wp.array):
             return values
-        if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
+        if is_elsewhere(values):
             return wp.from_dlpack(values)
         array = np.asarray(values)
         kind = array.dtype if array.dtype.kind in "bi" else np.dtype(np.float32)
         kind = np.dtype(np.int32) if kind.kind == "i" else kind
         return wp.array(np.ascontiguousarray(array, dtype=kind), device=self.device, dtype=dtype)
 
-    def launch(self, kernel: Any, dim: Any, *inputs: Any) -> None:
+    def launch(self, kernel: Any, dim: Any, *inputs: Values) -> None:
         """Launch a kernel on the device."""
         wp.launch(kernel, dim=dim, inputs=list(inputs), device=self.device)
 
-    def forget_graphs(self) -> None:
-        """Capture steps again: an array or a law that they use was replaced."""
+    def assign(self, name: str, values: Array) -> None:
+        """Write all numbers of an array."""
+        self.array(name).assign(values)
+
+    def write(self, name: str, part: slice, rows: Values, matrix: Array | None = None) -> None:
+        """Write rows (n, k), or their products with a matrix (k, k), into columns of an array.
+
+        Products of NumPy's rows are computed in double precision, those of arrays of a device where they are.
+        """
+        target = self.array(name)
+        if matrix is not None and is_elsewhere(rows):
+            self.launch(kernels.write_products, rows.shape, part.start, self.put(matrix), self.put(rows), target)
+            return
+        rows = rows if matrix is None else each_row(matrix, rows)
+        wp.copy(target[:, part], self.put(rows))
+
+    def array(self, name: str) -> Values:
+        """An array that changes in place."""
+        return getattr(self, name)
+
+    def changed(self) -> None:
+        """Capture steps again: an array, a mode or a law that they use was replaced."""
         self._graphs.clear()
 
     def own_friction(self) -> None:
@@ -111,22 +132,22 @@ class WarpControl:
         for name in ("F", "slope", "dahl_rate", "constant"):
             rows = getattr(self, name).numpy()
             setattr(self, name, self.put(rows[np.arange(self.n) % len(rows)]))
-        self.forget_graphs()
+        self.changed()
 
-    def sense(self, resolution: Any) -> None:
+    def sense(self, resolution: Values) -> None:
         """Give all motors encoders of these resolutions (N,); see `bias`."""
         self._encoders = encoder_kernels.Encoders()
         self._encoders.resolution = self.put(resolution)
         for name in ("bias", *EDGE_MEMORY):
             setattr(self._encoders, name, wp.zeros(self.ref.shape, dtype=float, device=self.device))
-        self.forget_graphs()
+        self.changed()
 
     @property
-    def bias(self) -> Any:
+    def bias(self) -> Values:
         """Bias (n, N) of the encoders [rad, m]."""
         return self._encoders.bias
 
-    def _control_arrays(self) -> dict[str, Any]:
+    def _control_arrays(self) -> dict[str, Values]:
         """The arrays of the controllers that a snapshot holds, by name."""
         arrays = {f"_{name}": getattr(self, name) for name in (*MEMORY, "cycles")}
         if self._encoders is not None:
@@ -145,7 +166,7 @@ class WarpControl:
         wrist.roll, wrist.offset, wrist.insertion = facts.roll, facts.offset, facts.insertion
         return wrist
 
-    def move_tips(self, arm: str, increments: Any, duration: float) -> None:
+    def move_tips(self, arm: str, increments: Values, duration: float) -> None:
         """Tip increments (n, 7) of an arm as references of its servo over a duration [s]."""
         wrist_of(self.layout.arms[arm])
         wrist, inverse_coupling = self._wrists[arm]
@@ -156,7 +177,7 @@ class WarpControl:
             *(wrist, first, duration, self.put(increments), inverse_coupling, self.commanded, self.ref, self.rate),
         )
 
-    def _place_control(self, mask: Any, qpos: Any, qvel: Any) -> None:
+    def _place_control(self, mask: Values, qpos: Values, qvel: Values) -> None:
         """Put the controllers of the masked worlds at rest at their states."""
         motors, now = self._motors, self._control
         self.launch(control_kernels.reset_control, self.ref.shape, mask, motors, now, qpos, qvel)
@@ -165,7 +186,7 @@ class WarpControl:
         if self._encoders is not None:
             self.launch(encoder_kernels.place_encoders, self.ref.shape, mask, self._encoders, now)
 
-    def _act(self, qpos: Any, ctrl: Any, applied: Any) -> None:
+    def _act(self, qpos: Values, ctrl: Values, applied: Values) -> None:
         """Efforts of motors and friction for the next step."""
         motors, now, dim = self._motors, self._control, self.ref.shape
         self.launch(control_kernels.move_references, dim, self.dt, now)
@@ -204,13 +225,13 @@ class WarpControl:
             self._law_kernels[arm] = law, torque_kernels.law_kernel(law), inputs
         return self._law_kernels[arm]
 
-    def _measure(self, qpos: Any, qvel: Any) -> None:
+    def _measure(self, qpos: Values, qvel: Values) -> None:
         """Read the sensors after a step."""
         self.launch(control_kernels.measure_motors, self.ref.shape, self._motors, self._control, qpos, qvel)
         if self._encoders is not None:
             self.launch(encoder_kernels.read_encoders, self.ref.shape, self.dt, self._encoders, self._control)
 
-    def joints(self) -> tuple[Any, Any]:
+    def joints(self) -> tuple[Values, Values]:
         """Measured joints and joint velocities (n, N) of all arms."""
         measured = self.measured_q, self.measured_dq
         self.launch(control_kernels.measured_joints, self.q.shape, self._motors, self._control, *measured)

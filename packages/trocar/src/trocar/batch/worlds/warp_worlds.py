@@ -6,7 +6,6 @@ import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import mujoco
 import numpy as np
@@ -15,7 +14,7 @@ from trocar.batch.worlds.layout import SceneLayout
 from trocar.batch.worlds.motor_table import MotorTable, varied_fields
 from trocar.errors import TrocarError
 from trocar.laws.slip import SolidPairs
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 
 try:
     import warp as wp
@@ -97,7 +96,9 @@ class WarpWorlds(WarpControl):
         fields: Mapping[str, Array] | None = None,
         max_contacts: int = MAX_CONTACTS,
         max_constraints: int = MAX_CONSTRAINTS,
+        deterministic: bool = False,
     ) -> None:
+        self._deterministic = deterministic
         super().__init__(MotorTable.of(layouts), layouts[0], n, device_name(device))
         with self._memory(f"{n} worlds of {max_contacts} contacts and {max_constraints} constraint rows"):
             self._put(layouts, dict(fields or {}), max_contacts, max_constraints)
@@ -147,6 +148,7 @@ class WarpWorlds(WarpControl):
             if name != "opt.gravity":
                 raise TrocarError(f"the scenes of a batch must agree in {name}")
             m.opt.gravity = wp.array(values.astype(np.float32), dtype=wp.vec3)
+        m.opt.deterministic = int(mjw.DeterminismType.ALL if self._deterministic else mjw.DeterminismType.NONE)
         m.opt.warn_overflow = 0  # `status` names the worlds
         self._chains = chains_of(model, self.n, self.device)
         self._solids = (
@@ -166,12 +168,12 @@ class WarpWorlds(WarpControl):
         self.touched = wp.zeros((n, arms, objects), dtype=int)
         self.forces = wp.zeros((n, arms), dtype=wp.vec3)
         count = self.d.naconmax
-        self._each_contact: Any = wp.array(np.arange(count, dtype=np.int32))
+        self._each_contact: Values = wp.array(np.arange(count, dtype=np.int32))
         self._contact_forces = wp.zeros(count, dtype=wp.spatial_vector)
         self.qpos_start = self.put(np.repeat(self.layout.qpos[None], n, axis=0))
         self.qvel_start = self.put(np.repeat(self.layout.qvel[None], n, axis=0))
 
-    def reset(self, mask: Any = None) -> None:
+    def reset(self, mask: Values = None) -> None:
         """Start the masked worlds (n,) at `qpos_start` and `qvel_start`, with controllers at rest there."""
         mask = self.everywhere if mask is None else mask
         d = self.d
@@ -189,14 +191,14 @@ class WarpWorlds(WarpControl):
         self.launch(kernels.forget_contacts, d.naconmax, mask, d.nacon, d.contact.worldid, d.contact.geom)
         self._place_control(mask, d.qpos, d.qvel)
 
-    def place(self, body: int, poses: Any, mask: Any = None) -> None:
+    def place(self, body: int, poses: Values, mask: Values = None) -> None:
         """Put a fixed body of the masked worlds at poses (1 or n, 7), position and quaternion."""
         m = self.m
         mask = self.everywhere if mask is None else mask
         self.launch(kernels.place_bodies, self.n, mask, body, poses, m.body_pos, m.body_quat)
         self._place_geoms(body, mask)
 
-    def _place_geoms(self, body: int, mask: Any) -> None:
+    def _place_geoms(self, body: int, mask: Values) -> None:
         m, d, first = self.m, self.d, int(self.model.body_geomadr[body])
         dim = (self.n, int(self.model.body_geomnum[body]))
         geoms = m.body_pos, m.body_quat, m.geom_pos, m.geom_quat, d.geom_xpos, d.geom_xmat
@@ -210,7 +212,10 @@ class WarpWorlds(WarpControl):
         weights[:, _anchors(self.model)] /= self.layout.loop_stiffening
         return weights
 
-    def field(self, name: str) -> Any:
+    def array(self, name: str) -> Values:
+        return getattr(self.d if name in ("qpos", "qvel") else self, name)
+
+    def field(self, name: str) -> Values:
         """Values (n, ...) of a field of MuJoCo's model that every world has for itself."""
         return getattr(self.m, name)
 
@@ -260,13 +265,13 @@ class WarpWorlds(WarpControl):
             self.status,
         )
 
-    def read(self) -> tuple[Any, Any]:
+    def read(self) -> tuple[Values, Values]:
         """Joints and joint velocities (n, N) of all arms."""
         d = self.d
         self.launch(control_kernels.read_joints, self.q.shape, self._motors, d.qpos, d.qvel, self.q, self.dq)
         return self.q, self.dq
 
-    def touch(self) -> Any:
+    def touch(self) -> Values:
         """Parts of arms that touched objects (n, arms, objects) in the last step: bits 1, 2 fingers, 4 others."""
         d = self.d
         self.touched.zero_()
@@ -283,7 +288,7 @@ class WarpWorlds(WarpControl):
         )
         return self.touched
 
-    def contact_force(self) -> Any:
+    def contact_force(self) -> Values:
         """Forces (n, arms) of objects on every instrument in the last step, world axes [N]."""
         d = self.d
         self.forces.zero_()
@@ -297,16 +302,16 @@ class WarpWorlds(WarpControl):
         )
         return self.forces
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Values]:
         """Copies of the state of all worlds and their controllers."""
         return {name: wp.clone(array) for name, array in self._state().items()}
 
-    def restore(self, saved: Mapping[str, Any]) -> None:
+    def restore(self, saved: Mapping[str, Values]) -> None:
         """Continue from a snapshot of this batch."""
         for name, array in self._state().items():
             wp.copy(array, saved[name])
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self) -> dict[str, Values]:
         arrays = {name: getattr(self.d, name) for name in PHYSICS} | self._control_arrays()
         return arrays | {"status": self.status, "loops": self._chains.residual}
 

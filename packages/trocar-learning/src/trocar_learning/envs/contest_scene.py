@@ -10,7 +10,7 @@ from trocar.arms.arm import CONTROL_RATE
 from trocar.simulation import Scene
 from trocar.simulation.named_scene import NamedScene
 from trocar_learning.contest.peg_board import BASELINE, HAND, VIEW, T_world_camera, contest_scene, seeded_setting
-from trocar_learning.contest.trial import ContestTrial
+from trocar_learning.envs.contest_trial import ContestTrial
 
 
 def _build(

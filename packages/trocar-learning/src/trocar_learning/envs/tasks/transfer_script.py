@@ -1,24 +1,28 @@
 """A scripted player of the peg transfer, which knows the true poses of the pegs and the board.
 
-It commands poses of the tips and openings of the jaws; an environment turns them into increments, a client of a live
-robot into servo_cp and jaw/servo_jp. Grips and handovers are by friction only.
+Grips and handovers are by friction only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from trocar.errors import TrocarError
-from trocar.simulation.scene import Scene
 from trocar.spatial import Array, inverse, pose, rotation
 from trocar_learning.contest.layouts import LEFT, RIGHT
 from trocar_learning.contest.peg_board import HAND, MIN_APART, PEGS
 from trocar_learning.contest.peg_grips import OPEN, SQUEEZE, grips, touching
-from trocar_learning.contest.referee import FINGERS, REST, STILL, Referee, fingers_on
+from trocar_learning.envs.actions import TipIncrement
+from trocar_learning.envs.task import Policy
+from trocar_learning.envs.tasks.peg_rules import NONE, REST, STILL, PegRules
+from trocar_learning.envs.tasks.tip_script import approached
+
+if TYPE_CHECKING:
+    from trocar_learning.envs.world import World
 
 SPEED, CARRYING, FINE = 0.05, 0.045, 0.03  # of free motions, with a peg, and near pegs and posts [m/s]
 TURN_SPEED = 2.0  # [rad/s]
@@ -51,27 +55,41 @@ class TransferScript:
     """Poses and openings that move pegs to and fro until the time is over.
 
     Args:
-        period: of the commands [s]. aligned: turn the jaws to the walls of a peg; False keeps their orientation.
+        world: of the peg transfer, at its start. rules: by which it is judged. period: between two steps [s].
+        aligned: turn the jaws to the walls of a peg; False keeps their orientation.
 
     Attributes:
         T: commanded tip poses (4, 4) in the world by arm. opening: commanded openings of the jaws by arm [rad].
     """
 
-    def __init__(self, scene: Scene, referee: Referee, period: float, *, aligned: bool = True) -> None:
-        self.scene, self.referee, self.period, self.aligned = scene, referee, period, aligned
+    def __init__(self, world: World, rules: PegRules, period: float, *, aligned: bool = True) -> None:
+        self.world, self.rules, self.period, self.aligned = world, rules, period, aligned
+        self.scene = scene = world.scene
         self.T = {arm: scene.T_world_tip(arm) for arm in scene.arms}
         self.opening = {arm: float(scene.arms[arm].q[-1]) for arm in scene.arms}
         self._q = {arm: scene.arms[arm].q for arm in scene.arms}  # seeds of plans
         length = next(iter(scene.arms.values())).arm.jaw_length
         self._grips, self._closed = grips(length), touching(length) - SQUEEZE
         self._T_board = scene.objects["board"].pose
-        self._layout = layout = referee.layout
+        self._layout = layout = rules.layout
         self._carried, self._clear = layout.height + CARRIED, layout.post_height + CLEAR
+
+    def policy(self) -> Policy:
+        """Increments that follow the commands."""
+        steps, before = self.play(), {arm: T.copy() for arm, T in self.T.items()}
+
+        def act(observation: object) -> Array:
+            next(steps)
+            parts = [TipIncrement.towards(before[arm], T, self.opening[arm], self.period) for arm, T in self.T.items()]
+            before.update(self.T)
+            return np.clip(np.concatenate(parts), -1.0, 1.0)
+
+        return act
 
     def play(self) -> Iterator[None]:
         """Change the commands by one period per step."""
         while True:
-            target = self.referee.target
+            target = int(self.world.value("target"))
             if (name := self._next(-target)) is not None and (grip := self._pick(HAND[-target], name)) is not None:
                 yield from self._transfer(name, grip, target)
             elif (name := self._loose()) is not None:
@@ -83,19 +101,27 @@ class TransferScript:
 
     def _next(self, side: int, but: str | None = None) -> str | None:
         """The next peg to move from a side, the outer one first."""
-        pegs = [name for name in self.referee.waiting() if name != but and self.referee.side(name) == side]
+        pegs = [name for name in PEGS if name != but and not self._value(name, "done") and self._side(name) == side]
         return max(pegs, key=lambda name: abs(self._peg(name)[0, 3]), default=None)
 
     def _loose(self) -> str | None:
         """A peg that rests on no post, nearly upright and within reach."""
         for name in PEGS:
             still = np.linalg.norm(self.scene.objects[name].twist[:3]) < STILL
-            if self.referee.side(name) is None and still and self._peg(name)[2, 2] > MIN_UPRIGHT:
-                if self.referee.post(self.scene, name) is not None:
-                    continue  # the referee is about to see it
+            if self._side(name) is None and still and self._peg(name)[2, 2] > MIN_UPRIGHT:
+                if self.rules.post(self.world, name)[0][0] != NONE:
+                    continue  # the rules are about to count it
                 if self._pick(HAND[self._half(name)], name) is not None:
                     return name
         return None
+
+    def _value(self, name: str, what: str) -> int:
+        return int(self.world.value(f"{name} {what}"))
+
+    def _side(self, name: str) -> int | None:
+        """Side of the post on which a peg rests; None if it is on none."""
+        post = self._value(name, "post")
+        return None if post == NONE else self._layout.side(post)
 
     def _half(self, name: str) -> int:
         """The side of the board on which a peg is."""
@@ -163,7 +189,7 @@ class TransferScript:
             away = self._idle(giver, -target) if first is None else UP @ first
             yield from self._put(taker, name, target, {giver: [Waypoint(away)]})
             if first is None:
-                yield from self._wait(REST)  # until the referee has seen it
+                yield from self._wait(REST)  # until the rules have counted it
 
     def _put(
         self, arm: str, name: str, side: int, meanwhile: Mapping[str, Sequence[Waypoint]] | None = None
@@ -194,12 +220,11 @@ class TransferScript:
         return pose(self.T[arm][:3, :3], [side * WAIT[0], *WAIT[1:]])
 
     def _holder(self, name: str) -> str | None:
-        arms = fingers_on(self.scene)[name]
-        return next((arm for arm, links in arms.items() if links >= FINGERS), None)
+        return next((arm for arm in self.scene.arms if self._touches(arm, name)), None)
 
     def _touches(self, arm: str, name: str) -> bool:
         """An arm has a peg between both fingers, while the other may hold it too."""
-        return fingers_on(self.scene)[name].get(arm, set()) >= FINGERS
+        return bool(self.world.held(arm, name)[0])
 
     def _height(self, name: str) -> float:
         return float((inverse(self._T_board) @ self._peg(name))[2, 3])
@@ -282,14 +307,8 @@ class TransferScript:
 
     def _towards(self, arm: str, goal: Waypoint) -> bool:
         """Move a commanded pose by one period; True if it arrives."""
-        here = self.T[arm]
-        way = goal.T[:3, 3] - here[:3, 3]
-        turn = Rotation.from_matrix(goal.T[:3, :3] @ here[:3, :3].T).as_rotvec()
-        duration = max(float(np.linalg.norm(way)) / goal.speed, float(np.linalg.norm(turn)) / TURN_SPEED)
-        share = min(1.0, self.period / duration) if duration > 1e-9 else 1.0
-        R = Rotation.from_rotvec(share * turn).as_matrix() @ here[:3, :3]
-        self.T[arm] = pose(R, here[:3, 3] + share * way)
-        return share == 1.0
+        self.T[arm], *_, arrived = approached(self.T[arm], goal.T, goal.speed, TURN_SPEED, self.period)
+        return arrived
 
     def _jaws(self, arm: str, opening: float, duration: float) -> Iterator[None]:
         """Close or open jaws at a moderate rate, and wait until a time has passed [s]."""

@@ -38,6 +38,9 @@ def test_gymnasium_finds_no_fault_in_a_task(task):
     env = gymnasium.make(f"trocar/{task}-v0")
     check_env(env.unwrapped, skip_render_check=True)
     assert env.spec.id == f"trocar/{task}-v0"
+    names = env.unwrapped.names
+    assert (len(names),) == env.observation_space.shape
+    assert len(set(names)) == len(names)
 
 
 def test_gymnasium_finds_no_fault_in_a_goal_conditioned_task():

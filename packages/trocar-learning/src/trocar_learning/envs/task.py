@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
@@ -25,6 +25,13 @@ Policy = Callable[[Any], Array]  # observation -> action
 Memory: TypeAlias = dict[str, Any]  # what a task remembers of an episode, by name
 SceneOptions: TypeAlias = Mapping[str, Mapping[str, Any]]  # of `SceneArm`, by arm
 HELD = 0.5  # time for which the success condition must hold [s]
+POINT = ("x", "y", "z")  # numbers of a position [m] or direction
+POSE = (*POINT, "qw", "qx", "qy", "qz")  # position [m] and quaternion
+
+
+def named(numbers: Sequence[str], *things: str) -> tuple[str, ...]:
+    """Names of the same numbers of several things, such as `named(POINT, "tip", "goal")`."""
+    return tuple(f"{thing} {number}" for thing in things for number in numbers)
 
 
 class Verdict(NamedTuple):
@@ -44,7 +51,8 @@ class Task(ABC):
 
     Attributes:
         arms: kind of every arm by name: PSM or ECM. mode: default action mode. duration: of an episode [s].
-        extra: meaning of additional numbers of an action. held: time for which `solved` must hold [s].
+        observed: names of the numbers of `observation`. extra: names of additional numbers of an action.
+        held: time for which `solved` must hold [s].
         force_arms: arms whose contact force is measured, every `force_cycles` cycles of the loop; the last measurement
             is at the end of the period. varies: every episode needs a scene of its own.
         continues: the episode goes on after success.
@@ -54,6 +62,7 @@ class Task(ABC):
 
     arms: ClassVar[Mapping[str, str]] = MappingProxyType({"PSM": "PSM"})
     mode: ClassVar[str] = "tip_increment"
+    observed: ClassVar[tuple[str, ...]]
     duration: float = 5.0
     extra: ClassVar[tuple[str, ...]] = ()
     held: ClassVar[float] = HELD

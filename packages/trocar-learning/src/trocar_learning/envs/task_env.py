@@ -122,6 +122,19 @@ class TaskEnv(gymnasium.Env):
         return spaces.Box(-MAX_OBSERVED, MAX_OBSERVED, value.shape, np.float32)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the numbers of the observation "state", in SI units: measured q, dq and mean effort of every joint,
+        the last action, and what the task adds. With one arm, joints are not named after it."""
+        joints = [
+            f"{kind} {joint}" if len(self.world.arms) == 1 else f"{name} {kind} {joint}"
+            for name, hardware in self.world.arms.items()
+            for kind in ("q", "dq", "effort")
+            for joint in hardware.arm.joint_names
+        ]
+        actions = [f"action {k}" for k in range(len(self._last))]
+        return (*joints, *actions, *self.task.observed)
+
+    @property
     def period(self) -> float:
         """Control period [s]."""
         return 1.0 / RATE

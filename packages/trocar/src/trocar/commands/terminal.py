@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from rich.table import Table
 from trocar.errors import TrocarError
 
 INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
+LOGGED = 10.0  # time between two lines of progress where there is no terminal [s]
 _DESCRIPTION = TextColumn("{task.description}", markup=False)
 
 
@@ -75,10 +77,31 @@ def plain(error: Exception) -> str:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
-    """A temporary progress bar on stderr; yields a function that takes the completed fraction."""
+    """A temporary progress bar on stderr; yields a function that takes the completed fraction.
+
+    Where stderr is no terminal, a line every ten seconds instead, with the time that is left.
+    """
+    if not Console(stderr=True).is_terminal:
+        yield _logged(title)
+        return
     with _transient(_DESCRIPTION, BarColumn(), TextColumn("{task.percentage:>3.0f} %")) as progress:
         task = progress.add_task(title, total=1.0)
         yield lambda fraction: progress.update(task, completed=fraction)
+
+
+def _logged(title: str) -> Callable[[float], None]:
+    """A function that takes the completed fraction and prints it now and then."""
+    begin = last = time.monotonic()
+
+    def report(fraction: float) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= LOGGED and 0.0 < fraction < 1.0:
+            last = now
+            left = (now - begin) * (1.0 / fraction - 1.0)
+            print(f"{title}: {100 * fraction:.0f} %, about {left:.0f} s left", file=sys.stderr, flush=True)
+
+    return report
 
 
 @contextmanager

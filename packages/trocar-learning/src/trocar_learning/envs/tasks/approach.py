@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from trocar.simulation.objects.solid import Needle
 from trocar.simulation.skills.needle_frames import REACH, grip_frame
 from trocar.spatial import Array, Values, pose
 from trocar_learning.envs.arrays import angle, distance, dot, pose_numbers
-from trocar_learning.envs.task import Memory, Policy
+from trocar_learning.envs.task import POSE, Memory, Policy, named
 from trocar_learning.envs.tasks.lift_task import ABOVE
 from trocar_learning.envs.tasks.needle_pick import OPEN, NeedlePickTask
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
@@ -34,6 +34,7 @@ class ApproachTask(NeedlePickTask):
     jaws open, for 0.5 s. The grip follows the needle if the jaws push it. Scene and start are those of NeedlePick.
     """
 
+    observed: ClassVar[tuple[str, ...]] = named(POSE, "grip")
     duration: float = 6.0
     goal_tolerance = TOLERANCE
 

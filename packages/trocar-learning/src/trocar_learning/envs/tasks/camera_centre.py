@@ -36,6 +36,7 @@ class CameraCentreTask(Task):
     0.5 s.
     """
 
+    observed: ClassVar[tuple[str, ...]] = ("target u", "target v")
     arms: ClassVar = {"ECM": "ECM"}
     mode = "joint_target"
     duration: float = 4.0

@@ -10,7 +10,7 @@ from trocar.simulation import Scene, SceneArm
 from trocar.simulation.objects.solid import Box
 from trocar.spatial import Array, Values, pose
 from trocar_learning.envs.actions import TIP_SPEED, jaw_action
-from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
+from trocar_learning.envs.task import POINT, Memory, Policy, SceneOptions, Task, named
 from trocar_learning.envs.tasks.phantom import BreathingSolid
 from trocar_learning.envs.world import PERIOD, RATE, World, Worlds
 
@@ -48,6 +48,7 @@ class ForceHoldTask(Task):
     liver damage by graspers. Beyond 150 % the episode ends.
     """
 
+    observed: ClassVar[tuple[str, ...]] = ("wanted force", "measured force", *named(POINT, "tip"))
     duration: float = 2.0
     force_arms: ClassVar[tuple[str, ...]] = ("PSM",)
     varies: ClassVar[bool] = True

@@ -12,7 +12,7 @@ from trocar.simulation import Scene
 from trocar.simulation.skills.suturing import FURTHER, RATE, THROUGH
 from trocar.spatial import Array, Values, pose
 from trocar_learning.envs.arrays import chosen, length, points
-from trocar_learning.envs.task import Memory, Policy, SceneOptions
+from trocar_learning.envs.task import POINT, Memory, Policy, SceneOptions, named
 from trocar_learning.envs.tasks.suture_task import ARM, GRIP, HEIGHT, SHAPE, SutureTask
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
 from trocar_learning.envs.world import World, Worlds
@@ -33,6 +33,7 @@ class InsertTask(SutureTask):
     marks are up to 2.5 mm aside, the tolerance of Place.
     """
 
+    observed: ClassVar[tuple[str, ...]] = (*SutureTask.observed, *named(POINT, "point", "direction", "entry", "exit"))
     duration: float = 9.0
     gripped: ClassVar[Mapping[str, float]] = MappingProxyType({ARM: GRIP})
 

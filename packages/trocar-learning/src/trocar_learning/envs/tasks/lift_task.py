@@ -9,7 +9,7 @@ import numpy as np
 
 from trocar.spatial import Array, Values, pose
 from trocar_learning.envs.arrays import length, pose_numbers
-from trocar_learning.envs.task import Memory, Policy, Task
+from trocar_learning.envs.task import POINT, POSE, Memory, Policy, Task, named
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
 from trocar_learning.envs.world import World, Worlds
 
@@ -39,6 +39,7 @@ class LiftTask(Task):
         before and at the grip [rad]. reach: distance of the gripped point from the tip, along the jaws [m].
     """
 
+    observed: ClassVar[tuple[str, ...]] = (*named(POSE, "thing"), *named(POINT, "goal"))
     thing: ClassVar[str]
     lift: ClassVar[float]
     opening: ClassVar[float]

@@ -14,7 +14,7 @@ from trocar.simulation.skills.handover_setting import handover_scene
 from trocar.simulation.skills.hands import Hands
 from trocar.spatial import Array, Values, pose
 from trocar_learning.envs.arrays import length, pose_numbers
-from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
+from trocar_learning.envs.task import POINT, POSE, Memory, Policy, SceneOptions, Task, named
 from trocar_learning.envs.tasks.lift_task import carrying_reward
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
 from trocar_learning.envs.world import PERIOD, World, Worlds
@@ -40,6 +40,7 @@ class NeedleHandoverTask(Task):
     NeedleRegrasp) of its goal, for 0.5 s. Place and grip of the needle, its friction and the goal are drawn.
     """
 
+    observed: ClassVar[tuple[str, ...]] = (*named(POSE, "needle"), *named(POINT, "goal"))
     arms: ClassVar[Mapping[str, str]] = MappingProxyType({GIVER: "PSM", TAKER: "PSM"})
     duration: float = 15.0
     force_arms: ClassVar[tuple[str, ...]] = (GIVER, TAKER)

@@ -12,7 +12,7 @@ from trocar.simulation.objects.solid import Box
 from trocar.spatial import Array, Values, pose, rotation
 from trocar_learning.envs.actions import TIP_SPEED
 from trocar_learning.envs.arrays import length
-from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
+from trocar_learning.envs.task import POINT, Memory, Policy, SceneOptions, Task, named
 from trocar_learning.envs.tasks.phantom import Phantom, PlacedPhantom, StiffInclusion
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
 from trocar_learning.envs.world import PERIOD, RATE, World, Worlds
@@ -50,6 +50,7 @@ class PalpateTask(Task):
     half the diameter of the indented area. No published benchmark of palpation with a criterion was found.
     """
 
+    observed: ClassVar[tuple[str, ...]] = ("measured force", *named(POINT, "jaws"))
     duration: float = 60.0
     held: ClassVar[float] = 0.0
     extra: ClassVar[tuple[str, ...]] = ("x", "y", "declare")

@@ -23,7 +23,7 @@ from trocar_learning.contest.peg_board import (
 )
 from trocar_learning.envs.actions import TipIncrement
 from trocar_learning.envs.arrays import pose_numbers
-from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
+from trocar_learning.envs.task import POSE, Memory, Policy, SceneOptions, Task, named
 from trocar_learning.envs.tasks.peg_rules import DURATION, PegRules
 from trocar_learning.envs.tasks.transfer_script import TransferScript
 from trocar_learning.envs.world import FREQUENCY, RATE, World, Worlds
@@ -42,6 +42,7 @@ class PegTransferTask(Task):
         variant: contest, or surrol: the board of SurRoL's bimanual peg transfer, without a wall.
     """
 
+    observed: ClassVar[tuple[str, ...]] = (*named(POSE, "PSM1 tip", "PSM2 tip", *PEGS, "board"), "side", "time left")
     arms: ClassVar[Mapping[str, str]] = {"PSM1": "PSM", "PSM2": "PSM"}
     duration: float = DURATION
     force_arms: ClassVar[tuple[str, ...]] = ("PSM1", "PSM2")

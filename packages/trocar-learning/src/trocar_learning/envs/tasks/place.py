@@ -14,7 +14,7 @@ from trocar.simulation.skills.needle_frames import arc_pose, grip_frame
 from trocar.simulation.skills.suture_setting import BASE, LEAN, SIZE, gripping_joints
 from trocar.spatial import Array, Values, inverse, pose
 from trocar_learning.envs.arrays import angle, distance, dot, points, pose_numbers
-from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
+from trocar_learning.envs.task import POINT, POSE, Memory, Policy, SceneOptions, Task, named
 from trocar_learning.envs.tasks.suture_task import SHAPE, drawn_turn
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
 from trocar_learning.envs.world import PERIOD, World, Worlds
@@ -43,6 +43,10 @@ class PlaceTask(Task):
     jaws, for 0.5 s. Start, grip, friction and mark are drawn.
     """
 
+    observed: ClassVar[tuple[str, ...]] = (
+        *named(POSE, "needle"),
+        *named(POINT, "point", "direction", "mark", "planned"),
+    )
     duration: float = 8.0
     force_arms: ClassVar[tuple[str, ...]] = ("PSM",)
     varies: ClassVar[bool] = True

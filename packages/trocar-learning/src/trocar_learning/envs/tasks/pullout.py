@@ -14,7 +14,7 @@ from trocar.simulation.skills.suture_setting import LEAN, gripping_joints
 from trocar.simulation.skills.suturing import FREED, RATE, REGRASP
 from trocar.spatial import Values, pose
 from trocar_learning.envs.arrays import length
-from trocar_learning.envs.task import Memory, Policy, SceneOptions
+from trocar_learning.envs.task import POINT, Memory, Policy, SceneOptions, named
 from trocar_learning.envs.tasks.suture_task import ARM, GRIP, HEIGHT, SHAPE, SutureTask
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
 from trocar_learning.envs.world import World, Worlds
@@ -36,6 +36,7 @@ class PulloutTask(SutureTask):
     3.3 N, for 0.5 s.
     """
 
+    observed: ClassVar[tuple[str, ...]] = (*SutureTask.observed, *named(POINT, "goal"), "length outside")
     duration: float = 10.0
     goal_tolerance = TOLERANCE
     gripped: ClassVar[Mapping[str, float]] = MappingProxyType({ARM: GRIP})

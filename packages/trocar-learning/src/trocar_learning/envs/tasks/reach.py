@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from trocar.errors import TrocarError
 from trocar.spatial import Array, Values
 from trocar_learning.envs.actions import JointEffort
 from trocar_learning.envs.arrays import distance
-from trocar_learning.envs.task import Memory, Policy, Task
+from trocar_learning.envs.task import POINT, Memory, Policy, Task, named
 from trocar_learning.envs.world import World, Worlds
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class ReachTask(Task):
     Success: within 5 mm, the threshold of SurRoL's NeedleReach, for 0.5 s.
     """
 
+    observed: ClassVar[tuple[str, ...]] = named(POINT, "tip", "goal")
     mode = "joint_effort"
     duration: float = 3.0
     goal_tolerance = 5e-3

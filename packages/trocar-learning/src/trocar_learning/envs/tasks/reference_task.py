@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from trocar.mechanics import Mechanism
 from trocar.spatial import Array, Values
 from trocar_learning.envs.actions import ResidualEffort
 from trocar_learning.envs.arrays import distance
-from trocar_learning.envs.task import Memory, Task
+from trocar_learning.envs.task import Memory, Task, named
 from trocar_learning.envs.tasks.reach import effort_limits
 from trocar_learning.envs.world import World, Worlds
 
@@ -28,12 +28,14 @@ FREQUENCY = (0.25, 0.6)  # [Hz]
 FRICTION_STEP = 0.005  # at which friction is integrated along the reference [s]
 RESIDUAL_BANDWIDTH = 4.0  # of PID in addition to computed torque of 15 rad/s [rad/s]
 RAMP = 1.0  # the motion fades in from rest [s]
+JOINTS = ("yaw", "pitch", "insertion", "roll", "wrist_pitch", "wrist_yaw", "jaw")
 PREVIEW = 0.02 * np.arange(5)  # of the observed reference [s]
 
 
 class ReferenceTask(Task):
     """A PSM follows sinusoids of all joints: tip speeds of 10 to 60 mm/s, as in surgery (SurRoL caps at 50 mm/s)."""
 
+    observed: ClassVar[tuple[str, ...]] = named(JOINTS, *(f"reference {1e3 * t:.0f} ms" for t in PREVIEW))
     mode = "residual_effort"
 
     def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from trocar.simulation.skills.suture_setting import LEAN, gripping_joints
 from trocar.simulation.skills.suturing import REGRASP, RETREAT, best_grip
 from trocar.spatial import Array, Values, pose
 from trocar_learning.envs.arrays import dot, length, points
-from trocar_learning.envs.task import Memory, Policy, SceneOptions
+from trocar_learning.envs.task import POINT, Memory, Policy, SceneOptions, named
 from trocar_learning.envs.tasks.suture_task import ARM, GRIP, HEIGHT, OPEN, SHAPE, SutureTask, drawn_turn
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
 from trocar_learning.envs.world import World, Worlds
@@ -36,6 +36,7 @@ class RegraspTask(SutureTask):
     20 mm away and turned by up to 30 degrees.
     """
 
+    observed: ClassVar[tuple[str, ...]] = (*SutureTask.observed, *named(POINT, "grip", "wire"))
     duration: float = 6.0
 
     def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:

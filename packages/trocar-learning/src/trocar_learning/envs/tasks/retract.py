@@ -10,7 +10,7 @@ from trocar.simulation import Scene, SceneArm
 from trocar.simulation.objects.tissue import PlacedTissue, Tissue
 from trocar.spatial import Array, Values, pose, rotation
 from trocar_learning.envs.arrays import length, points
-from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
+from trocar_learning.envs.task import POINT, Memory, Policy, SceneOptions, Task, named
 from trocar_learning.envs.tasks.lift_task import carrying_reward
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
 from trocar_learning.envs.world import PERIOD, World, Worlds
@@ -38,6 +38,7 @@ class RetractTask(Task):
     episode ends. Place, turn and stiffness of the sheet and the goal's displacement to the side are drawn.
     """
 
+    observed: ClassVar[tuple[str, ...]] = named(POINT, "edge", "direction", "goal")
     duration: float = 8.0
     force_arms: ClassVar[tuple[str, ...]] = ("PSM",)
     varies: ClassVar[bool] = True

@@ -17,7 +17,7 @@ from trocar.simulation.objects.tissue import PlacedTissue
 from trocar.simulation.skills.suture_setting import suture_scene
 from trocar.spatial import Array, Values
 from trocar_learning.envs.arrays import pose_numbers
-from trocar_learning.envs.task import Memory, Task
+from trocar_learning.envs.task import POSE, Memory, Task, named
 from trocar_learning.envs.world import PERIOD, World, Worlds
 
 ARM = "PSM1"
@@ -39,6 +39,7 @@ class SutureTask(Task):
     skin (3.3 to 4.1 N, Potter 2025); beyond it the episode ends.
     """
 
+    observed: ClassVar[tuple[str, ...]] = named(POSE, "needle")
     arms: ClassVar[Mapping[str, str]] = MappingProxyType({ARM: "PSM"})
     force_arms: ClassVar[tuple[str, ...]] = (ARM,)
     varies: ClassVar[bool] = True

@@ -1,0 +1,16 @@
+"""Progress of commands without a terminal."""
+
+import pytest
+
+from trocar.commands import terminal
+
+
+def test_progress_without_a_terminal_is_a_line_with_the_time_that_is_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = iter([0.0, 5.0, 20.0, 21.0])
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: next(times))
+    with terminal.progress_bar("score Reach") as progress:
+        for fraction in (0.1, 0.25, 0.3):
+            progress(fraction)
+    assert capsys.readouterr().err == "score Reach: 25 %, about 60 s left\n"

@@ -368,7 +368,10 @@ def test_failed_worlds_are_named(threads: batch.SceneBatch) -> None:
     assert error.value.worlds.tolist() == [1]
     threads.reset(threads.status != 0)
     assert not threads.status.any()
-    efforts[1] = 1e11  # MuJoCo replaces it by zero
+    efforts[1] = 1e11  # MuJoCo would replace it by zero
+    with pytest.raises(TrocarError, match="efforts of PSM must be finite and at most"):
+        threads.apply("PSM", efforts)
+    efforts[1] = 1e9
     threads.apply("PSM", efforts)
     with pytest.raises(batch.WorldError, match=r"1 of 3 worlds diverged: 1; "):
         threads.step()

@@ -22,8 +22,8 @@ NEAR_SINGULAR = 0.05  # smallest singular value of the scaled Jacobian below whi
 STEPS = {"1 step": 1, "10 ms": 15, "100 ms": 150}
 SPEEDS = 0.05, 2.0  # of the slider
 FIRST_STEPS = (
-    "A simulated arm under the dVRK's controller. Try first: drag the ball at its tip, push it with **Push the tip**, "
-    "take its counterweight away under **Mechanism**."
+    "A simulated arm under the dVRK's controller. Try first: drag the ball at its tip, push it with a force, take its "
+    "counterweight away under **Mechanism**."
 )
 SLOW = 0.9  # of the requested speed
 SETTLING_TIME = 2.0  # real time of the average: after a start or a change, the speed needs time to settle [s]

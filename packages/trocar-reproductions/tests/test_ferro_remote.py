@@ -4,7 +4,9 @@ import os
 import struct
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from trocar.recording import Recording
 from trocar.robot.pictured_frame import PicturedFrame
 from trocar_reproductions.coppelia.server import RemoteApiServer
 from trocar_reproductions.ferro2022 import session_log
-from trocar_reproductions.ferro2022.log_files import FILES
+from trocar_reproductions.ferro2022.log_files import FILES, write_session
 from trocar_reproductions.ferro2022.logs import LOGS, Log
 from trocar_reproductions.ferro2022.remote_scene import ARMS, FRAMES, FRAMES_OF_PSM2, FerroScene
 from trocar_reproductions.ferro2022.scene_arm import LOWER, UPPER
@@ -224,8 +226,10 @@ def test_the_period_is_a_multiple_of_the_physics_step(period):
 
 def test_the_server_writes_the_logs_of_a_session(tmp_path):
     lines = []
-    (log,), _ = session("line", rows=12, observe=SessionLog(tmp_path, lines.append))
-    session("line", rows=3, observe=SessionLog(tmp_path, lines.append))
+    sessions = SessionLog(tmp_path, lines.append)
+    (log,), _ = session("line", rows=12, observe=sessions)
+    session("line", rows=3, observe=sessions)
+    sessions.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["LogSession_0", "LogSession_1"]
     assert {path.stem for path in (tmp_path / "LogSession_0").iterdir()} == {*FILES, "PSM1"}
     written = Log(tmp_path / "LogSession_0")
@@ -241,9 +245,37 @@ def test_the_server_writes_the_logs_of_a_session(tmp_path):
 
 def test_the_rows_of_a_session_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(session_log, "ROWS", 3)
-    session("line", rows=5, observe=SessionLog(tmp_path, lambda _: None))
+    with closing(SessionLog(tmp_path, lambda _: None)) as sessions:
+        session("line", rows=5, observe=sessions)
     assert len(Log(tmp_path / "LogSession_0").t) == 3
     assert len(Recording.load(tmp_path / "LogSession_0" / "PSM1.npz")) == 3
+
+
+def test_the_next_program_does_not_wait_for_the_logs_of_the_last_one(tmp_path, monkeypatch):
+    written, lines = Event(), []
+
+    def write_slowly(*arguments):
+        assert written.wait(60.0)  # until the second program has ended
+        return write_session(*arguments)
+
+    monkeypatch.setattr(session_log, "write_session", write_slowly)
+    with closing(SessionLog(tmp_path, lines.append)) as sessions:
+        for _ in range(2):
+            session("line", rows=3, observe=sessions)
+        assert lines == []
+        written.set()
+    assert [line[:12] for line in lines] == ["wrote 3 rows"] * 2
+    assert {path.name for path in tmp_path.iterdir()} == {"LogSession_0", "LogSession_1"}
+
+
+def test_logs_that_cannot_be_written_are_reported_and_end_in_an_error(tmp_path):
+    lines = []
+    sessions = SessionLog(tmp_path / "logs", lines.append)
+    (tmp_path / "logs").write_text("")  # a file instead of the folder
+    session("line", rows=3, observe=sessions)
+    with pytest.raises(OSError, match="logs"):
+        sessions.close()
+    assert lines[0].startswith("the logs of a session were not written")
 
 
 def test_joints_of_the_scene_have_its_names_and_ranges():

@@ -258,6 +258,17 @@ def test_clients_are_bounded_and_one_that_leaves_makes_room(served):
     other.close()
 
 
+def test_connections_that_are_reset_at_once_take_no_place(served):
+    call, _ = served
+    for _ in range(3 * MAX_CLIENTS):
+        with socket.create_connection(("127.0.0.1", call.port)) as link:
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing sends a reset
+    other = ZmqClient(call.port)
+    assert other("sim.getObject", "joint") == [JOINT]
+    other.close()
+    assert not any("refused" in line for line in call.lines)
+
+
 def test_requests_of_one_client_wait_for_those_of_the_others(served):
     """A client that sends a thousand requests at once gets an answer per turn."""
     call, _ = served

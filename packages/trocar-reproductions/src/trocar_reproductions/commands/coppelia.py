@@ -64,7 +64,7 @@ def coppelia(
 
     check_positive(period=period)
     placed = dict(_place(text) for text in places or ())
-    observe = SessionLog(log, typer.echo) if log is not None else (lambda scene: None)
+    session = None if log is None else SessionLog(log, typer.echo)
     scene = FerroScene(
         arm_names(arms) or ("PSM1",),
         torque=torque,
@@ -73,12 +73,12 @@ def coppelia(
         parameters=parameters or PARAMETERS,
         places=placed,
         report=typer.echo,
-        observe=observe,
+        observe=session or (lambda scene: None),
     )
     with ExitStack() as running:
         running.callback(scene.close)
-        if log is not None:
-            running.callback(observe, None)  # after the server has ended
+        if session is not None:
+            running.callback(session.close)  # after the server has ended
         server = running.enter_context(RemoteApiServer(scene, port, LimitedLines(typer.echo)))
         place = _ports(running, server, zmq_port)
         control = "efforts" if torque else "velocities"

@@ -63,7 +63,9 @@ class ListeningSocket:
             link.close()
             self._report(f"a client by ZMQ was refused: {MAX_CLIENTS} are connected")
             return
-        self.clients.add(Client(link, port, self._peer(), self._selector, self._forget, self._answers))
+        client = Client(link, port, self._peer(), self._selector, self._forget, self._answers)
+        self.clients.add(client)
+        client.greet()  # one that has reset the connection leaves at once
 
     def _forget(self, client: Client, reason: str) -> None:
         self.clients.discard(client)
@@ -100,7 +102,11 @@ class Client:
         self._messages: deque[list[bytes]] = deque()
         self._events = 0
         link.setblocking(False)
-        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def greet(self) -> None:
+        """Begin the handshake."""
+        with suppress(OSError):
+            self._link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._send()
 
     def leave(self, reason: str) -> None:

@@ -8,6 +8,7 @@ true state of the engine.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,9 @@ Q_DOT, Q_DDOT, EFFORTS = "qLdot_", "qLdd_", "tauL_"
 class SessionLog:
     """Collects a row per step and writes a folder `LogSession_<n>` when the simulation stops.
 
-    The folder has the program's logs of PSM1, if it has sent them, and a recording of every arm, such as PSM1.npz.
+    The folder has the program's logs of PSM1, if it has sent them, and a recording of every arm, such as PSM1.npz. A
+    thread writes it: a simulation that went on by itself for half an hour takes it a minute, for which the next program
+    does not wait.
 
     Args:
         folder: gets the folders of the sessions, numbered from 0; none is overwritten.
@@ -47,6 +50,8 @@ class SessionLog:
         self._truth: dict[str, list[tuple[Any, ...]]] = {}  # rows by arm: t, q, dq, ddq, tau
         self._before: dict[str, tuple[float, Array, Array]] = {}  # time, q and dq before the last step
         self._mechanism = load_mechanism("PSM", MODEL)
+        self._writer = ThreadPoolExecutor(1, "trocar-session-log")
+        self._written: list[Future[None]] = []
 
     def __call__(self, scene: FerroScene | None) -> None:
         """Observe the scene before a step; None: the simulation stops."""
@@ -103,29 +108,49 @@ class SessionLog:
             return scene.psms["PSM1"].q, scene.psms["PSM1"].efforts
         return steps[-1][1].copy(), steps[-2][4]
 
+    def close(self) -> None:
+        """Write the rows so far, and wait until all sessions are written. Raises the first error of writing."""
+        self.write()
+        self._writer.shutdown()
+        for session in self._written:
+            session.result()
+
     def write(self) -> None:
-        """Write the rows so far and begin a new session."""
+        """Let the rows so far be written, and begin a new session."""
         rows, scene, self._rows = self._rows, self._scene, []
         if scene is not None:
             self._record(scene)
         truth, self._truth, self._before, self._scene = self._truth, {}, {}, None
         if scene is None or not truth:
             return
-        number = 0
-        while (folder := self._folder / f"LogSession_{number}").exists():
-            number += 1
-        folder.mkdir(parents=True)
-        for name, steps in truth.items():
-            _recording(scene.psms[name].sim, steps).save(folder / f"{name}.npz")
-        if not rows:
-            self._report(f"wrote {len(steps)} rows to {folder}")
-            return
-        columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         control = "dynamic" if scene.torque else "kinematic"
         weight = "with" if scene.counterweight else "no"
-        text = f"{control} - dt={1e3 * scene.period:g}ms - {weight} counterweight - trocar serve coppelia"
-        write_session(folder, np.arange(len(rows)) * scene.period, columns, text)
-        self._report(f"wrote {len(rows)} rows to {folder}")
+        about = f"{control} - dt={1e3 * scene.period:g}ms - {weight} counterweight - trocar serve coppelia"
+        arms = {name: (scene.psms[name].sim, steps) for name, steps in truth.items()}
+        self._written.append(self._writer.submit(self._write, arms, rows, scene.period, about))
+
+    def _write(
+        self,
+        arms: dict[str, tuple[Simulator, list[tuple[Any, ...]]]],
+        rows: list[dict[str, Array]],
+        period: float,
+        about: str,
+    ) -> None:
+        """Write a session: arms with the rows of their engine, and the rows of the program."""
+        try:
+            number = 0
+            while (folder := self._folder / f"LogSession_{number}").exists():
+                number += 1
+            folder.mkdir(parents=True)
+            for name, (sim, steps) in arms.items():
+                _recording(sim, steps).save(folder / f"{name}.npz")
+            if rows:
+                columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+                write_session(folder, np.arange(len(rows)) * period, columns, about)
+            self._report(f"wrote {len(rows or steps)} rows to {folder}")
+        except OSError as error:
+            self._report(f"the logs of a session were not written: {error}")
+            raise
 
 
 def _recording(sim: Simulator, rows: list[tuple[Any, ...]]) -> Recording:

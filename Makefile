@@ -23,7 +23,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: identification-loop site help demo results quick test fuzz fuzz-all fuzz-interfaces soak soak-ros2 boards gazebo gpu learn-gpu check-dds check-envs check-lerobot killed-recordings learn coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
+.PHONY: bench-history identification-loop site help demo results quick test fuzz fuzz-all fuzz-interfaces soak soak-ros2 boards gazebo gpu learn-gpu check-dds check-envs check-lerobot killed-recordings learn coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -40,6 +40,7 @@ help:
 	@echo 'make learn-gpu  learn NeedlePick and PegLift, or TASK, by cloning and PPO on an NVIDIA GPU with SEEDS (0 1);'
 	@echo '             results in build/learn-gpu'
 	@echo 'make gazebo  run the exported models in Gazebo Classic (root on Debian; installs 2.7 GB in build/gazebo)'
+	@echo 'make bench-history  run trocar bench, add its ratios to a history outside the repository, name what got slower'
 	@echo 'make gpu     test and time the CUDA and Warp backends of trocar.batch (needs an NVIDIA GPU)'
 	@echo 'make docs    build the documentation site in build/docs, examples run; warnings are errors'
 	@echo 'make site    build the arms in a browser tab, static files in build/site (needs node and npm)'
@@ -116,6 +117,12 @@ FREE ?= 1
 PAGE ?= 60
 soak: $(TEST_STAMP)
 	$(BIN)/python -m tools.soak --hours $(HOURS) --free $(FREE) --page $(PAGE) -o build/soak
+
+# On a quiet machine; the history is in $$TROCAR_BENCH_HISTORY or the user's folder of states
+bench-history: $(DEMO_STAMP)
+	@mkdir -p build
+	$(BIN)/trocar bench --json build/bench.json
+	$(BIN)/python -m tools.bench_history build/bench.json
 
 # excite, play on the simulated robot and identify three arms; errors on the recording and on the rehearsal
 identification-loop: $(TEST_STAMP)

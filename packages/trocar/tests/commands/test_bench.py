@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import threading
@@ -10,38 +9,75 @@ import threading
 import numpy as np
 import pytest
 
-from trocar import bench
-from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
+from trocar.bench import (
+    NotQuiet,
+    Timing,
+    batch_figures,
+    check_quiet,
+    crtk_figures,
+    figures,
+    scene_figures,
+    step_figures,
+)
+from trocar.bench.timing import TimedCall, named_figures, timed
 from trocar.errors import TrocarError
 from trocar.robot.controller.constants import PERIOD
 from trocar.robot.pace import Pace
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, float]:
+def found() -> dict[str, Timing]:
     seen: list[float] = []
     found = figures(rounds=2, steps=3, batch=5, progress=seen.append)
     assert seen[-1] == 1.0
     return found
 
 
-def test_every_figure_is_positive_and_names_its_unit(found: dict[str, float]) -> None:
-    for name, value in found.items():
+def test_every_figure_is_positive_and_names_its_unit(found: dict[str, Timing]) -> None:
+    check_positive(found)
+    for name in found:
         assert re.fullmatch(r"psm_.*(_us|_us_per_(step|state|pose)|_over_\w+|real_time_factor\w*)", name), name
-        assert math.isfinite(value), name
-        assert value > 0, name
 
 
-def test_the_names_of_the_figures_are_those_of_earlier_releases(found: dict[str, float]) -> None:
+def check_positive(found: dict[str, Timing]) -> None:
+    for name, figure in found.items():
+        assert np.isfinite(figure).all(), name
+        assert figure.value > 0, name
+        assert figure.spread >= 0, name
+
+
+def test_the_names_of_the_figures_are_those_of_earlier_releases(found: dict[str, Timing]) -> None:
     names = {name.removeprefix("psm_") for name in found}
     assert names >= {"step_us", "step_over_mj_step", "real_time_factor", "simulate_over_mj_step", "terms_us"}
-    assert len(names) == 31
+    assert len(names) == 32
 
 
 def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds() -> None:
     us = {"a": np.array([2.0, 9.0, 4.0]), "b": np.array([1.0, 3.0, 4.0]), "step": np.array([200.0, 500.0, 400.0])}
-    values = bench._figures(("a_us", "a_over_b", "real_time_factor"), us, "psm")
+    found = named_figures(("a_us", "a_over_b", "real_time_factor"), us, "psm")
+    values = {name: figure.value for name, figure in found.items()}
     assert values == {"psm_a_us": 4.0, "psm_a_over_b": 2.0, "psm_real_time_factor": 2.5}
+
+
+def test_the_spread_of_a_figure_covers_its_median() -> None:
+    rng = np.random.default_rng(0)
+    figures = [Timing.of(rng.normal(2.0, 0.1, 30)) for _ in range(2000)]
+    assert np.mean([abs(value / 2.0 - 1.0) <= spread for value, spread in figures]) == pytest.approx(0.95, abs=0.02)
+
+
+def test_all_calls_take_turns_and_every_other_round_is_reversed() -> None:
+    order: list[str] = []
+    calls = {name: TimedCall(lambda name=name: order.append(name), 1) for name in "abc"}
+    us = timed(calls, rounds=10)
+    assert [len(times) for times in us.values()] == [10, 10, 10]
+    turns = ["".join(order[i : i + 3]) for i in range(0, len(order), 3)]
+    assert turns == ["abc", "cba"] * 6  # two rounds of warm-up before
+
+
+def test_a_machine_that_is_not_quiet_is_refused() -> None:
+    check_quiet({"a_us": Timing(3.0, 0.5), "a_over_b": Timing(1.5, 0.02)})
+    with pytest.raises(NotQuiet, match="a_over_b is uncertain by 4 %, at most 3 % is accepted"):
+        check_quiet({"a_over_b": Timing(1.5, 0.04), "c_over_b": Timing(1.5, 0.02)})
 
 
 def test_zero_rounds_or_steps_are_rejected() -> None:
@@ -52,27 +88,26 @@ def test_zero_rounds_or_steps_are_rejected() -> None:
 def test_the_bench_also_steps_the_ecm() -> None:
     found = step_figures("ECM", rounds=2, steps=3)
     assert set(found) == {"ecm_mj_step_us", "ecm_step_us", "ecm_step_over_mj_step", "ecm_real_time_factor"}
-    assert all(math.isfinite(value) and value > 0 for value in found.values())
+    check_positive(found)
 
 
 def test_figures_of_a_scene_are_positive_and_name_their_unit() -> None:
     found = scene_figures("cart_classic", rounds=1, steps=2)
     assert {"scene_cart_classic_step_over_psm_step", "scene_cart_classic_real_time_factor"} <= set(found)
-    for name, value in found.items():
+    check_positive(found)
+    for name in found:
         assert re.fullmatch(r"scene_cart_classic_.*(_us|_over_\w+|real_time_factor\w*)", name), name
-        assert math.isfinite(value), name
-        assert value > 0, name
 
 
 def test_figures_of_a_batch_are_positive() -> None:
     found = batch_figures(rounds=1, steps=2, arms=16, arm="ECM", jax=False)
     assert {"c_step_us", "c_step_over_mj_step", "c_batch_over_mj_step", "c_two_threads_speedup"} <= set(found)
-    assert all(math.isfinite(value) and value > 0 for value in found.values())
-    assert found["c_step_over_mj_step"] == pytest.approx(found["c_call_us"] / found["mj_step_us"])
+    check_positive(found)
+    assert found["c_step_over_mj_step"].value == pytest.approx(found["c_call_us"].value / found["mj_step_us"].value)
 
 
 def test_figures_of_a_dvrk_under_its_controllers_agree_with_each_other() -> None:
-    found = crtk_figures(rounds=1, seconds=0.02)
+    found = {name: figure.value for name, figure in crtk_figures(rounds=1, seconds=0.02).items()}
     for state in ("holding", "moving"):
         assert found[f"crtk_dvrk_cycle_{state}_us"] > 0
         speed = found[f"crtk_dvrk_real_time_factor_{state}"]

@@ -22,6 +22,7 @@ import trocar.bench
 import trocar.demo
 from trocar import cli
 from trocar.__main__ import program
+from trocar.bench import Timing
 from trocar.cli import app
 from trocar.commands import terminal
 from trocar.errors import TrocarError
@@ -225,25 +226,36 @@ def test_sim_rejects_bad_options_in_one_line(tmp_path: Path, arguments: list[str
 
 
 def test_bench_prints_and_writes_its_figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def figures(rounds: int, progress: Callable[[float], None]) -> dict[str, float]:
+    def figures(rounds: int, progress: Callable[[float], None]) -> dict[str, Timing]:
         progress(1.0)
-        return {"psm_step_us": 12.5 + rounds}
+        return {"psm_step_us": Timing(12.5 + rounds), "psm_step_over_mj_step": Timing(1.25, spread)}
 
+    def others(name: str, rounds: int) -> dict[str, Timing]:
+        return {f"{name.lower()}_step_us": Timing(2.0 * rounds)}
+
+    spread = 0.01
     monkeypatch.setattr(trocar.bench, "figures", figures)
-    monkeypatch.setattr(trocar.bench, "step_figures", lambda arm, rounds: {f"{arm.lower()}_step_us": 2.0 * rounds})
-    monkeypatch.setattr(trocar.bench, "scene_figures", lambda name, rounds: {f"scene_{name}_step_us": 9.0 * rounds})
+    monkeypatch.setattr(trocar.bench, "step_figures", others)
+    monkeypatch.setattr(trocar.bench, "scene_figures", others)
     result = call("bench", "--rounds", 3, "--json", tmp_path / "bench.json")
     assert result.exit_code == 0, result.output
     written = json.loads((tmp_path / "bench.json").read_text())
-    scene = {"scene_cart_classic_step_us": 27.0}
-    assert written == {"psm_step_us": 15.5, "ecm_step_us": 6.0, "mtmr_step_us": 6.0} | scene
+    ratio = {"cart_classic_step_us": 6.0, "psm_step_over_mj_step": 1.25, "psm_step_over_mj_step_spread": 0.01}
+    assert written == {"psm_step_us": 15.5, "ecm_step_us": 6.0, "mtmr_step_us": 6.0} | ratio
     assert "psm_step_us" in result.stdout
     assert "15.5" in result.stdout
+    spread = 0.1
+    noisy = call("bench", "--rounds", 3, "--json", tmp_path / "noisy.json")
+    assert (noisy.exit_code, "not quiet" in noisy.stderr, (tmp_path / "noisy.json").exists()) == (2, True, False)
+    assert call("bench", "--rounds", 3, "--noisy", "--json", tmp_path / "noisy.json").exit_code == 0
+    assert (tmp_path / "noisy.json").exists()
     assert call("bench", "--rounds", 0).exit_code == 2
 
 
 def test_bench_crtk_measures_only_the_dvrk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(trocar.bench, "crtk_figures", lambda rounds, progress: {"crtk_dvrk_cycle_us": 100.0 * rounds})
+    monkeypatch.setattr(
+        trocar.bench, "crtk_figures", lambda rounds, progress: {"crtk_dvrk_cycle_us": Timing(100.0 * rounds)}
+    )
     result = call("bench", "crtk", "--rounds", 2, "--json", tmp_path / "bench.json")
     assert result.exit_code == 0, result.output
     assert json.loads((tmp_path / "bench.json").read_text()) == {"crtk_dvrk_cycle_us": 200.0}

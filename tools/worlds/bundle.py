@@ -47,12 +47,13 @@ def main(path: str) -> None:
     options = {name: {"parameters": "wang2019_refit"} for name in ("PSM1", "PSM2")}
     scenes: dict[str, tuple[SceneLayout, dict[str, Any]]] = {
         "PSM": (SceneLayout.of(tr.Simulator("PSM").scene), {}),
+        "cables": (SceneLayout.of(tr.Simulator("PSM", wrist="cables").scene), {}),
         "needle": held_needle(),
         "pegs": (SceneLayout.of(contest_scene(options=options)), {}),
     }
     for layout, commands in scenes.values():
         for name, arm in layout.arms.items():
-            commands.setdefault(name, arm.D @ layout.qpos[slice(*arm.q)])
+            commands.setdefault(name, arm.D_measured @ layout.qpos[slice(*arm.q)])
     episodes = {f"{task} {level}": Episodes.drawn(task, SEEDS, level=level) for task, level in TASKS}
     write_whole(Path(path), pickle.dumps({"scenes": scenes, "episodes": episodes}))
     for name, (layout, _) in scenes.items():

@@ -159,7 +159,7 @@ def test_compensation_brings_the_tip_nearer_to_its_commanded_place():
 
 
 def test_many_worlds_and_arms_without_a_wrist_refuse_cables():
-    with pytest.raises(TrocarError, match="rigid wrists only"):
+    with pytest.raises(TrocarError, match="worlds share one wrist"):
         Episodes.drawn("Reach", [0], level="real")
     with pytest.raises(TrocarError, match="worlds have no wrist"):
         make_tasks("Reach", 2, "threads", wrist="cables")

@@ -235,14 +235,9 @@ def test_cables_that_cannot_be_simulated_are_refused(options: dict, problem: str
         tr.Simulator("ECM", wrist="cables")
 
 
-def test_batches_refuse_cables() -> None:
-    scene = tr.Scene({"PSM": tr.SceneArm(arm="PSM", wrist="cables")})
-    with pytest.raises(TrocarError, match="rigid wrists only"):
-        batch.SceneBatch(scene, 2)
+def test_batches_of_scenes_refuse_compensation() -> None:
     with pytest.raises(TrocarError, match="compensate no wrist"):
         batch.SceneBatch(tr.Scene({"PSM": tr.SceneArm(arm="PSM", compensation="cables")}), 2)
-    with pytest.raises(TrocarError, match="has no wrist"):
-        batch.ReducedSimulator("PSM", wrist="cables")
 
 
 def test_a_robot_reports_its_motors_and_moves_its_joints() -> None:

@@ -10,13 +10,14 @@ import numpy as np
 
 from trocar.arms.file_fields import Fields
 from trocar.arms.tables import DATA
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, UnknownName, check_type
 from trocar.spatial import Array
 from trocar.toml_file import read_toml, toml_text
 
 CABLE_JOINTS = ("roll", "wrist_pitch", "wrist_yaw")
 _SHAPES = {"stiffness": (3, 3), "friction": (3,), "presliding": (3,), "coupling": (3, 3), "covariance": (21, 21)}
 _UPPER = np.triu_indices(3)
+WRIST = "hwang2020"  # the cables of wrist="cables"
 _ATTEMPTS = 1000  # of a draw from the covariance
 # Assumed spread between instruments and days, as standard deviations: of the logarithm of each joint's number, and of
 # the entries of the coupling. Fits to six separate parts of the joints of Hwang et al. 2020, of one instrument, spread
@@ -141,6 +142,15 @@ def load_wrist(key: str | Path) -> WristCables:
     )
     fields.check_all_read()
     return cables
+
+
+def chosen_wrist(option: str, value: object, also: str = "'rigid', ") -> WristCables:
+    """Cables that an option names: "cables", a file or `WristCables`. also: its other values, in words."""
+    if isinstance(value, WristCables):
+        return value
+    check_type(option, value, (str, Path), f"{also}'cables', a file NAME.toml or WristCables")
+    assert isinstance(value, str | Path)
+    return load_wrist(WRIST if value == "cables" else value)
 
 
 def wrist_text(cables: WristCables, comments: Sequence[str] = ()) -> str:

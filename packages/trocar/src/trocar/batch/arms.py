@@ -10,6 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from trocar import checks
+from trocar.arms.wrist_cables import CABLE_JOINTS, WristCables
 from trocar.batch.backend import Backend
 from trocar.batch.contact import TipSurface
 from trocar.batch.control import BatchControl, BatchJointPID
@@ -21,6 +22,7 @@ from trocar.batch.stepper import Stepper, check_sizes, held_inputs, inputs_over_
 from trocar.errors import TrocarError, check_known, shown
 from trocar.files import check_memory
 from trocar.mechanics import Mechanism
+from trocar.spatial import Array
 
 NO_EFFORT = "tau must be an array of efforts [N m, N], got None; pass zeros to apply none"
 Effort = Values | BatchControl | Callable[[BatchState, float], Values]
@@ -36,7 +38,7 @@ class BatchArms:
         mechanism: source of the generated equations. parameters: by name, see `with_parameters`.
         n: number of joints. limits: joints stop at their limits. motor_limits: efforts are clipped to the motors'
             limits.
-        surfaces: surfaces that the tips can touch.
+        surfaces: surfaces that the tips can touch. wrist: cables of the wrist, and whether they have friction, or None.
         surface_values: values () or (N,) of the surfaces, by the names of the generated inputs.
     """
 
@@ -46,6 +48,7 @@ class BatchArms:
     limits: bool
     surfaces: Sequence[TipSurface] = ()
     motor_limits: bool = False
+    wrist: tuple[WristCables, bool] | None = None
 
     def __post_init__(self) -> None:
         self.n = self.mechanism.n
@@ -53,12 +56,14 @@ class BatchArms:
         self._steppers: dict[tuple[str, int], Stepper] = {}
         self._queries: dict[str, Values] = {}
         self._gradients: dict[tuple[Any, ...], RolloutGradients] = {}
+        first = 0 if self.wrist is None else self.mechanism.arm.joint_names.index(CABLE_JOINTS[0])
+        self._wrist_rows = slice(first, first + len(CABLE_JOINTS))
         self._one: tuple[Any, Any, Any] = (None, None, None)  # layout, time step and function of single steps
 
     # -- states ------------------------------------------------------------------------------------------------------
 
     def state(self, q: Values, dq: Values | None = None) -> BatchState:
-        """A state of arms at rest, or moving with dq, with relaxed friction memory.
+        """A state of arms at rest, or moving with dq, with relaxed friction memory and cables.
 
         Args:
             q, dq: (n,) for one arm or (n, N) [rad, m; rad/s, m/s]. The stops move a joint beyond its limit back.
@@ -70,7 +75,11 @@ class BatchArms:
             raise TrocarError(f"q and dq must have the same shape, got {q.shape} and {dq.shape}")
         check_sizes(self.parameters.batch, q.shape[1:])
         layout = self._stepper("effort").layout
-        memory = np_.zeros((layout.rows - 2 * self.n, *q.shape[1:]), dtype=q.dtype)
+        memory = np_.zeros((layout.rows - 2 * self.n - layout.wrist, *q.shape[1:]), dtype=q.dtype)
+        if self.wrist is not None:
+            joints = q[self._wrist_rows]
+            motors = np_.asarray(np.linalg.inv(self.wrist[0].coupling), dtype=q.dtype) @ joints
+            memory = np_.concatenate([memory, motors, joints])
         return BatchState(self.backend.placed(np_.concatenate([q, dq, memory])), layout)
 
     def reset(self, state: BatchState, mask: Values, q: Values, dq: Values | None = None) -> BatchState:
@@ -88,6 +97,19 @@ class BatchArms:
         new = self.state(*(x if x is None or x.shape == shape else np_.broadcast_to(x[:, None], shape) for x in states))
         integral = None if state.integral is None else np_.where(mask, 0.0, state.integral)
         return BatchState(self.backend.placed(np_.where(mask, new.rows, state.rows)), state.layout, integral)
+
+    def measured_q(self, state: BatchState) -> Values:
+        """Positions (n,) or (n, N) at the encoders: those of the motors, where cables move the wrist [rad, m]."""
+        self._check_layout(state)
+        return state.q if self.wrist is None else state.rows[self.measured_rows]
+
+    @property
+    def measured_rows(self) -> Array:
+        """Rows (n,) of a state that the encoders read."""
+        rows = np.arange(self.n)
+        if self.wrist is not None:
+            rows[self._wrist_rows] = self._stepper("effort").layout.part("wrist").start + np.arange(3)
+        return rows
 
     # -- motion ------------------------------------------------------------------------------------------------------
 
@@ -302,7 +324,7 @@ class BatchArms:
         if (law, references) not in self._steppers:
             tree, parameters = self.mechanism.tree, self.parameters
             program, layout = step_program(
-                tree, parameters, self.limits, law, self.surfaces, references, self.motor_limits
+                tree, parameters, self.limits, law, self.surfaces, references, self.motor_limits, self.wrist
             )
             kernel = self.backend.kernel(program)
             stepper = Stepper(self.mechanism, program, layout, kernel, parameters, self.surface_values)

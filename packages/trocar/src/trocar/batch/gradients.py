@@ -226,6 +226,7 @@ _BACKWARDS: dict[str, Callable[[Node, Node, Node, Node], tuple[Node, ...]]] = {
     "sqrt": lambda node, w, a, b: (0.5 * w / node,),
     "abs": lambda node, w, a, b: (w * sign(a),),
     "sign": lambda node, w, a, b: (node.graph.zero,),
+    "above": lambda node, w, a, b: (node.graph.zero, node.graph.zero),
     "shortcut": lambda node, w, a, b: (w,),  # of a node that is needed without its branch
     "min": _by_extremum,
     "max": _by_extremum,

@@ -58,7 +58,6 @@ class ReducedSimulator:
         lacking = {
             "objects": bool(objects),
             "accuracy": accuracy != "fast",
-            "wrist": chosen.cables is not None,
             "transmission": chosen.transmission != "rigid",
             **{name: getattr(chosen, name) is not None for name in ("compliance", "elastic_mount", "port")},
         }
@@ -69,11 +68,12 @@ class ReducedSimulator:
         self.mechanism, self.timestep, self.time = mechanism, checks.positive("timestep", timestep), 0.0
         self.arm, self.parameters, self.n = mechanism.arm, mechanism.dynamic_parameters, mechanism.n
         try:
-            arms = load(mechanism, friction=chosen.friction, limits=chosen.limits, motor_limits=chosen.motor_limits)
+            flags = {name: getattr(chosen, name) for name in ("friction", "limits", "motor_limits")}
+            self._arms = arms = load(mechanism, wrist=chosen.cables or "rigid", **flags)
             self._step = arms.in_place(arms.state(self.arm.home), timestep)
         except NoCompiler as error:
             raise TrocarError(f"ReducedSimulator compiles its equations: {error}") from error
-        self._jacobian, self._home = arms.jacobian, self._step.rows.copy()
+        self._jacobian, self._measured = arms.jacobian, arms.measured_rows
         self._q, self._dq = self._step.rows[: self.n], self._step.rows[self.n : 2 * self.n]  # views
         self._motor_from_joint = np.ascontiguousarray(self.arm.motors.coupling.T)
         self._joint_from_motor = np.linalg.inv(self._motor_from_joint)
@@ -97,7 +97,12 @@ class ReducedSimulator:
         """Joint velocities (n,) at `time` [rad/s, m/s]."""
         return self._dq.copy()
 
-    measured_q, measured_dq = q, dq  # the encoders are exact
+    @property
+    def measured_q(self) -> Array:
+        """Joint positions (n,) at `time`, as the encoders of the motors report them [rad, m]."""
+        return self._step.rows[self._measured]
+
+    measured_dq = dq  # the motors'; behind cables, joints at rest have no velocity of their own
 
     @property
     def ddq(self) -> Array:
@@ -121,8 +126,8 @@ class ReducedSimulator:
         q = self.mechanism.checked_joints(q)
         if self.options.limits:
             self.arm.check_within_limits(q, "reset")
-        self._step.rows[:] = self._home
-        self._q[:], self._dq[:] = q, 0.0 if dq is None else self.mechanism.checked_joints(dq, "dq")
+        dq = None if dq is None else self.mechanism.checked_joints(dq, "dq")
+        self._step.rows[:] = self._arms.state(q, dq).rows
         self._before[:] = self._dq
         self.time, self._wrench, self._step.inputs[:] = 0.0, None, 0.0
 
@@ -156,8 +161,8 @@ class ReducedSimulator:
         self.time += self.timestep
 
     def measured(self) -> tuple[Array, Array]:
-        """Joint positions and velocities (n,); the encoders are exact."""
-        return self._q.copy(), self._dq.copy()
+        """Joint positions and velocities (n,) at the encoders, which are exact."""
+        return self.measured_q, self._dq.copy()
 
     def row(self) -> tuple[Array, Array]:
         """Motor efforts (n,) and joint accelerations (n,) of the last step."""

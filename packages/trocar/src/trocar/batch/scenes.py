@@ -144,6 +144,11 @@ class SceneBatch:
         return self._split(self.worlds.read()[1])
 
     @property
+    def measured_q(self) -> dict[str, Values]:
+        """Joint positions (n, joints) of every arm as its encoders report them [rad, m]."""
+        return self._split(self.worlds.joints()[0])
+
+    @property
     def poses(self) -> dict[str, Values]:
         """Poses (n, 7) of the free objects in the world: position [m] and quaternion wxyz."""
         qpos = self.worlds.array("qpos")
@@ -303,7 +308,7 @@ class SceneBatch:
 
     @property
     def commanded(self) -> dict[str, Values]:
-        """Joints (n, joints) that tip increments have commanded so far; after a reset, the joints themselves."""
+        """Joints (n, joints) that tip increments have commanded so far; after a reset, those at the encoders."""
         return self._split(self.worlds.array("commanded"))
 
     def step(self, steps: int = 1, *, check: bool = True) -> None:

@@ -19,7 +19,7 @@ REMEDY = "Record fewer steps with every=, or nothing with log=False"
 @dataclass(frozen=True)
 class Layout:
     """Numbers of rows, in this order: q and dq (n each), Coulomb friction forces, contact forces, stop forces,
-    states of Dahl elements, memory of a controller.
+    states of Dahl elements, motors and friction contacts of a wrist with cables (0 or 6), memory of a controller.
     """
 
     n: int
@@ -27,12 +27,23 @@ class Layout:
     contact: int
     stops: int
     dahl: int
+    wrist: int = 0
     control: int = 0
 
     @property
     def rows(self) -> int:
         """Number of rows of a state, without those of a controller."""
-        return 2 * self.n + self.friction + self.contact + self.stops + self.dahl
+        return 2 * self.n + self.friction + self.contact + self.stops + self.dahl + self.wrist
+
+    def part(self, name: str) -> slice:
+        """Rows of one of `friction`, `contact`, `stops`, `dahl` and `wrist`."""
+        start = 2 * self.n
+        for part in ("friction", "contact", "stops", "dahl", "wrist"):
+            count = getattr(self, part)
+            if part == name:
+                return slice(start, start + count)
+            start += count
+        raise KeyError(name)
 
 
 class NotFinite(TrocarError):
@@ -74,22 +85,27 @@ class BatchState:
     @property
     def friction(self) -> Values:
         """Coulomb friction forces (f,) or (f, N) of the last step, on the coordinates with friction [N m, N]."""
-        return self.rows[2 * self.layout.n :][: self.layout.friction]
+        return self.rows[self.layout.part("friction")]
 
     @property
     def contact(self) -> Values:
         """Contact forces (3 s,) or (3 s, N) of the s surfaces: normal, then along two tangents, each [N]."""
-        return self.rows[2 * self.layout.n + self.layout.friction :][: self.layout.contact]
+        return self.rows[self.layout.part("contact")]
 
     @property
     def stops(self) -> Values:
         """Forces (n,) or (n, N) of the joint limits in the last step [N m, N]."""
-        return self.rows[self.layout.rows - self.layout.dahl - self.layout.stops :][: self.layout.stops]
+        return self.rows[self.layout.part("stops")]
 
     @property
     def hysteresis(self) -> Values:
         """States (k,) or (k, N) of the Dahl elements, in [-1, 1]."""
-        return self.rows[self.layout.rows - self.layout.dahl :][: self.layout.dahl]
+        return self.rows[self.layout.part("dahl")]
+
+    @property
+    def motors(self) -> Values:
+        """Roll, wrist pitch and wrist yaw at the motors' encoders (3,) or (3, N) [rad]; none for a rigid wrist."""
+        return self.rows[self.layout.part("wrist")][:3]
 
     def __repr__(self) -> str:
         arms = f"{self.batch[0]} arms" if self.batch else "one arm"

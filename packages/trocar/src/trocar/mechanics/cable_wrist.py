@@ -24,8 +24,8 @@ from trocar.arms.wrist_cables import WristCables
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
-_PATTERNS = np.array(list(product((0, 1, -1), repeat=3)))  # (27, 3): 0 sticks, +-1 slides in this direction
-_FREE = (_PATTERNS == 0).ravel()
+PATTERNS = np.array(list(product((0, 1, -1), repeat=3)))  # (27, 3): 0 sticks, +-1 slides in this direction
+_FREE = (PATTERNS == 0).ravel()
 
 
 class WristState(NamedTuple):
@@ -102,7 +102,7 @@ def friction_torques(r: Array, C: Array, F: Array, presliding: Array, s: Array) 
 
     Q, bound = flat(C + presliding[..., None] * np.eye(3), 3, 3), flat(F, 3)
     rows, contact = flat(r, T, 3), flat(s, 3)
-    (K, k), (U, u) = _candidates(Q, bound)
+    (K, k), (U, u) = friction_solutions(Q, bound)
     f, every = np.empty((len(rows), T, 3)), np.arange(len(rows))
     for t in range(T):
         w = rows[:, t] - contact
@@ -114,8 +114,8 @@ def friction_torques(r: Array, C: Array, F: Array, presliding: Array, s: Array) 
     return f.reshape(*shape, T, 3)
 
 
-def _candidates(Q: Array, F: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Solutions of all 27 patterns of sliding for Q (B, 3, 3) and F (B, 3), as linear maps of w = r - s_previous.
+def friction_solutions(Q: Array, F: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Solutions of all 27 `PATTERNS` of sliding for Q (B, 3, 3) and F (B, 3), as linear maps of w = r - s_previous.
 
     Returns K (B, 27, 3, 3), k (B, 27, 3) with f = K w + k, and U (B, 81, 3), u (B, 81) with the conditions U w + u: of
     a contact that sticks its torque over F, to lie in [-1, 1]; of one that slides the distance still to go against
@@ -124,7 +124,7 @@ def _candidates(Q: Array, F: Array) -> tuple[tuple[Array, Array], tuple[Array, A
     K, k = np.zeros((len(Q), 27, 3, 3)), np.zeros((len(Q), 27, 3))
     U, u = np.zeros((len(Q), 27, 3, 3)), np.zeros((len(Q), 27, 3))
     scale = F + 1e-9 * F.max(-1, keepdims=True) + 1e-300  # frictionless joints always slide
-    for p, direction in enumerate(_PATTERNS):
+    for p, direction in enumerate(PATTERNS):
         free, sliding = np.flatnonzero(direction == 0), np.flatnonzero(direction)
         k[:, p, sliding] = direction[sliding] * F[:, sliding]
         if free.size:

@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.arms import ARMS, Arm
 from trocar.arms.arm import Deflection
-from trocar.arms.wrist_cables import CABLE_JOINTS, WristCables, load_wrist
-from trocar.errors import TrocarError, UnknownName, check_known, check_type
+from trocar.arms.wrist_cables import WristCables, chosen_wrist
+from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics import ArmOptions, Mechanism
+from trocar.mechanics.cable_drives import check_wrist
 from trocar.mechanics.cart import Cart
 from trocar.spatial import Array
 
 MOUNT = "mount"  # body between the fixed base and the arm, on an elastic mount
-WRIST = "hwang2020"  # the cables of wrist="cables"
 PLACE = ("arm", "base", "mount", "q", "compensation")  # fields that a `Simulator` sets itself or cannot use
 
 
@@ -203,12 +203,12 @@ class SceneArm(ArmOptions):
     @property
     def cables(self) -> WristCables | None:
         """Cables of the wrist, or None if it is rigid."""
-        return None if self.wrist == "rigid" else _wrist("wrist", self.wrist, "'rigid', ")
+        return None if self.wrist == "rigid" else chosen_wrist("wrist", self.wrist)
 
     @property
     def compensated_cables(self) -> WristCables | None:
         """Cables that the arm's controller compensates, or None."""
-        return None if self.compensation is None else _wrist("compensation", self.compensation, "None, ")
+        return None if self.compensation is None else chosen_wrist("compensation", self.compensation, "None, ")
 
     @classmethod
     def alone(cls, arm: str | Arm, base: ArrayLike, **options: Any) -> Self:
@@ -231,10 +231,8 @@ class SceneArm(ArmOptions):
             raise TrocarError(f"{arm.name} has no remote centre of motion, which port needs; omit port")
         cables, compensated = self.cables, self.compensated_cables
         for name, value in (("wrist", cables), ("compensation", compensated)):
-            if value is not None and not set(CABLE_JOINTS) <= set(arm.joint_names):
-                raise TrocarError(
-                    f"{arm.name} has no wrist of {', '.join(CABLE_JOINTS)}; omit {name}={getattr(self, name)!r}"
-                )
+            if value is not None:
+                check_wrist(arm, name, getattr(self, name))
         # a file is read once
         options = replace(self, wrist="rigid" if cables is None else cables, compensation=compensated)
         return mechanism, options if self.compliance is None else replace(options, compliance=self.compliance.of(arm))
@@ -253,12 +251,3 @@ class SceneArm(ArmOptions):
         if self.arm not in (None, carried):
             raise TrocarError(f"the {cart.name} cart carries a {carried} at {self.mount}, not a {self.arm}")
         return carried
-
-
-def _wrist(name: str, value: object, also: str) -> WristCables:
-    """Cables of an option of this name, from its value."""
-    if isinstance(value, WristCables):
-        return value
-    check_type(name, value, (str, Path), f"{also}'cables', a file NAME.toml or WristCables")
-    assert isinstance(value, str | Path)
-    return load_wrist(WRIST if value == "cables" else value)

@@ -74,7 +74,7 @@ class Episodes:
             raise TrocarError(f"{task} needs scenes of its own: backend='environments'. Many worlds run {known}")
         check_known("level of randomisation", LEVELS, level)
         if LEVELS[level].wrist != RIGID:
-            raise TrocarError(f"many worlds have rigid wrists only; level {level} has cables: backend='environments'")
+            raise TrocarError(f"many worlds share one wrist; level {level} draws cables: use backend='environments'")
         seeds = list(seeds) if isinstance(seeds, Iterable) else [seeds]
         if not seeds:
             raise TrocarError("episodes need at least one seed")

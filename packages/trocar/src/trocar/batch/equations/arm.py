@@ -24,17 +24,26 @@ class ArmEquations:
     Args:
         tree: the mechanism as arrays; geometry and transmission become constants. parameters: become inputs.
         graph: graph that already has the inputs q and dq. Default: a new one.
+        q: other positions than the inputs.
 
     Attributes:
-        q, dq: inputs (n). A: (m, n), drive positions s = A q.
+        q, dq: inputs (n). measured: (n) positions at the encoders, q unless a part of the arm replaces them.
+        A: (m, n), drive positions s = A q.
     """
 
-    def __init__(self, tree: TreeArrays, parameters: BatchParameters, graph: Graph | None = None) -> None:
+    def __init__(
+        self,
+        tree: TreeArrays,
+        parameters: BatchParameters,
+        graph: Graph | None = None,
+        q: Sequence[Node] | None = None,
+    ) -> None:
         self.tree, self.parameters = tree, parameters
         self.graph = Graph() if graph is None else graph
         self.n = len(tree.joints)
         self.A = cleaned(tree.drives.A)
-        self.q, self.dq = self.inputs("q"), self.inputs("dq")
+        self.q, self.dq = self.inputs("q") if q is None else list(q), self.inputs("dq")
+        self.measured = list(self.q)
 
     def inputs(self, name: str, fixed: bool = False) -> list[Node]:
         """One input per joint."""
@@ -107,14 +116,18 @@ class ArmEquations:
 
     # -- potentials --------------------------------------------------------------------------------------------------
 
-    def _with_potentials(self, tau: list[Node]) -> list[Node]:
-        """Add the efforts of the other potentials: constant forces, stiffnesses, lever springs and cables."""
-        q, tau = self.q, list(tau)
+    def add_drive_potentials(self, tau: list[Node]) -> None:
+        """Add constant forces and stiffnesses of the drives, at the encoders."""
         for d, row in enumerate(self.A):
-            s = self.along(row, q)
+            s = self.along(row, self.measured)
             K0, K, K2 = (self.parameter(term, d) for term in ("K0", "K", "K2"))
             effort = K0 + K * s + K2 * (s * s)
             add_along(tau, effort, row)
+
+    def _with_potentials(self, tau: list[Node]) -> list[Node]:
+        """Add the efforts of the other potentials: constant forces, stiffnesses, lever springs and cables."""
+        q, tau = self.q, list(tau)
+        self.add_drive_potentials(tau)
         springs, cables = self.tree.springs, self.tree.cables
         columns = springs.stiffness, springs.r, springs.h, springs.rest, springs.offset
         for j, (k, r, h, rest, offset) in zip(springs.joint, np.transpose(columns).tolist(), strict=True):

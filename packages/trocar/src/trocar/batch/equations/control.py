@@ -51,7 +51,7 @@ def pid(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
     to_motor = np.linalg.inv(arm.tree.joint_from_motor)
     to_motor[np.abs(to_motor) < 1e-14] = 0.0
     kp, ki, kd = (arm.inputs(name, fixed=True) for name in ("kp", "ki", "kd"))
-    e = [arm.along(row, _differences(q_ref, arm.q)) for row in to_motor]
+    e = [arm.along(row, _differences(q_ref, arm.measured)) for row in to_motor]
     de = [arm.along(row, _differences(dq_ref, arm.dq)) for row in to_motor]
     grown = [total(graph, (integral[k], e[k] * dt)) for k in range(n)]
     motor = [kp[k] * e[k] + ki[k] * grown[k] + kd[k] * de[k] for k in range(n)]
@@ -90,7 +90,7 @@ def limited(arm: ArmEquations, law: ControlLaw) -> ControlLaw:
 
 def _feedback(arm: ArmEquations, q_ref: Sequence[Node], dq_ref: Sequence[Node]) -> list[Node]:
     kp, kd = arm.inputs("kp", fixed=True), arm.inputs("kd", fixed=True)
-    e, de = _differences(q_ref, arm.q), _differences(dq_ref, arm.dq)
+    e, de = _differences(q_ref, arm.measured), _differences(dq_ref, arm.dq)
     return [p * x + d * y for p, x, d, y in zip(kp, e, kd, de, strict=True)]
 
 
@@ -98,9 +98,14 @@ def _differences(a: Sequence[Node], b: Sequence[Node]) -> list[Node]:
     return [x - y for x, y in zip(a, b, strict=True)]
 
 
+def _own(arm: ArmEquations) -> ArmEquations:
+    """The equations of the arm where the encoders report it."""
+    return arm if arm.measured == arm.q else ArmEquations(arm.tree, arm.parameters, arm.graph, arm.measured)
+
+
 def _nominal(arm: ArmEquations) -> ArmEquations:
-    """The equations of the mechanism that the arm was loaded from."""
-    return ArmEquations(arm.tree, ParameterNumbers.of(arm.tree, friction=True), arm.graph)
+    """The equations of the mechanism that the arm was loaded from, where the encoders report it."""
+    return ArmEquations(arm.tree, ParameterNumbers.of(arm.tree, friction=True), arm.graph, arm.measured)
 
 
 CONTROLS: dict[str, Callable[[ArmEquations, Node, int], ControlLaw]] = {
@@ -108,6 +113,6 @@ CONTROLS: dict[str, Callable[[ArmEquations, Node, int], ControlLaw]] = {
     "external_effort": external_effort,
     "pd": pd,
     "pid": pid,
-    "computed_torque": lambda arm, dt, references: computed_torque(arm, arm, references),
+    "computed_torque": lambda arm, dt, references: computed_torque(arm, _own(arm), references),
     "nominal_computed_torque": lambda arm, dt, references: computed_torque(arm, _nominal(arm), references),
 }

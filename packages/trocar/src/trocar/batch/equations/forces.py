@@ -202,7 +202,9 @@ class DahlElements:
         arm = self._arm
         by_drive: dict[int, Node] = {}
         for e, row, z in zip(self.index, self._rows, self.z, strict=True):
-            effort = dahl_effort(z, arm.along(row, arm.q), arm.parameter("dahl_F", e), arm.parameter("dahl_slope", e))
+            effort = dahl_effort(
+                z, arm.along(row, arm.measured), arm.parameter("dahl_F", e), arm.parameter("dahl_slope", e)
+            )
             drive = int(arm.tree.drives.dahl_drive[e])
             by_drive[drive] = by_drive.get(drive, arm.graph.zero) + effort
         for drive, effort in by_drive.items():

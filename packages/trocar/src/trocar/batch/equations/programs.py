@@ -14,9 +14,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from trocar.arms.wrist_cables import WristCables
 from trocar.batch.contact import TipSurface
 from trocar.batch.equations import forces
 from trocar.batch.equations.arm import ArmEquations, TipKinematics, add_along, along
+from trocar.batch.equations.cables import CableWristStep
 from trocar.batch.equations.control import CONTROLS, limited
 from trocar.batch.equations.dynamics import Factor
 from trocar.batch.equations.simplification import regrouped
@@ -40,6 +42,7 @@ def step_program(
     surfaces: Sequence[TipSurface] = (),
     references: int = 0,
     motor_limits: bool = False,
+    wrist: tuple[WristCables, bool] | None = None,
 ) -> tuple[Program, Layout]:
     """The step of an arm. Outputs: q and dq before the step, tau and ddq during it.
 
@@ -47,11 +50,12 @@ def step_program(
         parameters: those that are zero for all arms are omitted. limits: stop the joints at their limits.
         control: one of `CONTROLS`, which defines the inputs and the efforts.
         surfaces: planes and spheres that the tip can touch. references: number of references of the control law.
-        motor_limits: clip efforts to those of the motors.
+        motor_limits: clip efforts to those of the motors. wrist: its cables, and whether they have friction.
     """
     arm = ArmEquations(tree, parameters)
-    graph, q, v = arm.graph, arm.q, arm.dq
+    graph, q, v = arm.graph, arm.measured, arm.dq
     dt = graph.input("dt", fixed=True)
+    cables = None if wrist is None else CableWristStep(arm, tree.joints, *wrist)
     law = CONTROLS[control](arm, dt, references)
     if motor_limits:
         law = limited(arm, law)
@@ -68,10 +72,10 @@ def step_program(
 
     B = forces.damping(arm)
     acted = [t + x for t, x in zip(law.tau, law.external, strict=True)] if law.external else law.tau
-    effort = [
-        t - b - total(graph, (d * x for d, x in zip(row, v, strict=True)))
-        for t, b, row in zip(acted, arm.b, B, strict=True)
-    ]
+    resistance = [total(graph, (d * x for d, x in zip(row, v, strict=True))) for row in B]
+    effort = [t - b - r for t, b, r in zip(acted, arm.b, resistance, strict=True)]
+    if cables is not None:
+        cables.replace_load(effort, law.tau, resistance)
     dahl.subtract_effort(effort)
     effort = [whole(x) for x in effort]  # a force that balances an effort leaves exactly zero
     for force in acting:
@@ -83,14 +87,16 @@ def step_program(
     solved = [along(graph, row, effort) for row in mobility] if moving else [dt * a for a in factor.solved(effort)]
     free = [x + change for x, change in zip(v, solved, strict=True)]
     after, path, reached = forces.stopped(stops, q, forces.swept(moving, free, mobility), mobility, dt)
-    state = [*q, *v, *before, *dahl.z, *law.memory]
-    next_state = [*reached, *after, *(force.force for force in acting), *dahl.moved(path), *law.next_memory]
+    kept = [] if cables is None else cables.rest(reached)
+    own = [] if cables is None else cables.state
+    state = [*arm.q, *v, *before, *dahl.z, *own, *law.memory]
+    next_state = [*reached, *after, *(force.force for force in acting), *dahl.moved(path), *kept, *law.next_memory]
     outputs = [*law.tau, *((x - y) / dt for x, y in zip(after, v, strict=True))]
     results = regrouped([*next_state, *outputs])
     new, outputs = results[: len(state)], results[len(state) :]
     bounds = [*_position_bounds(tree, limits), *[(-MAX_RATE, MAX_RATE)] * arm.n]
     program = Program(law.inputs, outputs, state=state, next_state=new, logged=2 * arm.n, bounds=bounds)
-    return program, Layout(arm.n, len(frictions), 3 * len(surfaces), len(stops), len(dahl.z), len(law.memory))
+    return program, Layout(arm.n, len(frictions), 3 * len(surfaces), len(stops), len(dahl.z), len(own), len(law.memory))
 
 
 def _position_bounds(tree: TreeArrays, limits: bool) -> list[tuple[float, float]]:

@@ -1,8 +1,8 @@
 """Warp kernels of motors: references, the dVRK's PID, PD, Dahl friction, and their reset.
 
-Rows are worlds. Arrays named `A`, `D` and `B` are (rows, width): row k acts on `width` entries of qpos or qvel from
-`first[k]` on. Numbers of modes are those of `status`. Arrays of (1 or n, ...) are indexed by world modulo their
-length, as in MuJoCo Warp.
+Rows are worlds. Arrays named `A`, `D`, `D_measured` and `B` are (rows, width): row k acts on `width` entries of qpos
+or qvel from `first[k]` on. Numbers of modes are those of `status`. Arrays of (1 or n, ...) are indexed by world modulo
+their length, as in MuJoCo Warp.
 """
 
 # mypy: ignore-errors
@@ -38,6 +38,7 @@ class MotorConstants:
     joints: wp.array(dtype=int)
     A: wp.array2d(dtype=float)
     D: wp.array2d(dtype=float)
+    D_measured: wp.array2d(dtype=float)
     coupling: wp.array2d(dtype=float)
     limit: wp.array(dtype=float)
     deadband: wp.array(dtype=float)
@@ -244,7 +245,7 @@ def reset_control(
     w, m = wp.tid()
     if not mask[w]:
         return
-    now.commanded[w, m] = row_product(motors.D, m, qpos, w, motors.first_q[m])
+    now.commanded[w, m] = row_product(motors.D_measured, m, qpos, w, motors.first_q[m])
     now.measured[w, m] = row_product(motors.A, m, qpos, w, motors.first_q[m])
     now.measured_rate[w, m] = row_product(motors.A, m, qvel, w, motors.first_v[m])
     if now.mode[m] == JOINT_PD or now.mode[m] == COMPUTED_TORQUE:

@@ -48,7 +48,8 @@ class ArmLayout:
 
     Attributes:
         q, v, u: (first, end) rows of its positions, velocities and motors in the model. n: independent joints.
-        D, E: q = D qpos, qpos = E q. coupling: (n, n), joint from motor positions. effort: (n,) of its motors [N m, N].
+        D, E: q = D qpos, qpos = E q with relaxed springs. D_measured: joints at the encoders = D_measured qpos.
+        coupling: (n, n), joint from motor positions. effort: (n,) of its motors [N m, N].
         lower, upper, home: (n,) [rad, m]. motor_limits: efforts are cut at `effort`.
         kp, ki, kd, deadband, output, cutoff, momentum: (n,) of the dVRK's PID and observer, in motor space.
         constant: (nv,) forces in every state. B, F, slope, rate: Dahl elements, forces
@@ -62,6 +63,7 @@ class ArmLayout:
     v: tuple[int, int]
     u: tuple[int, int]
     D: Array
+    D_measured: Array
     E: Array
     coupling: Array
     effort: Array
@@ -135,8 +137,6 @@ class SceneLayout:
             raise TrocarError(f"{', '.join(acting)} acts between the steps of MuJoCo and cannot be part of a batch")
         if scene.model.nflex:
             raise TrocarError("a batch of scenes has rigid objects only; this scene has soft ones")
-        if any(arm.options.cables is not None for arm in scene.arms.values()):  # its controllers read the joints
-            raise TrocarError("a batch of scenes has rigid wrists only; omit wrist")
         if any(arm.options.compensation is not None for arm in scene.arms.values()):
             raise TrocarError("the controllers of a batch of scenes compensate no wrist; omit compensation")
         arms = {name: _arm(scene, name, stepped) for name, stepped in scene.stepped.items()}
@@ -166,18 +166,18 @@ class SceneLayout:
         for name, arm in self.arms.items():
             if not np.array_equal(arm.B, other.arms[name].B):
                 raise TrocarError(f"the scenes of a batch must have the same Dahl elements; those of {name} differ")
+            if not np.array_equal(arm.E, other.arms[name].E):
+                raise TrocarError(f"wrist cables of a batch of scenes must have the same coupling; {name} differs")
 
 
 def _arm(scene: Scene, name: str, stepped: SteppedArm) -> ArmLayout:
-    arm, drives, options = stepped.arm, stepped.mechanism.drives, stepped.options
+    arm, options = stepped.arm, stepped.options
     _check_acting(name, stepped)
     controller, model = arm.controller, scene.model
     gains = {key: np.array(getattr(arm.gains, key), dtype=float) for key in ("kp", "ki", "kd")}
     gains = {key: value if len(value) == arm.n else np.zeros(arm.n) for key, value in gains.items()}
     output = np.array(controller.output, dtype=float)
-    memory = bool(options.friction and drives.owner.size)
-    B = (drives.A @ stepped.D)[drives.owner] if memory else np.zeros((0, stepped.D.shape[1]))
-    of_element = {key: np.array(getattr(drives, key), dtype=float)[: len(B)] for key in ("F", "slope", "delta")}
+    memory = stepped.forces.hysteresis
     names = {body.name for body in arm.bodies}
     first = "roll" if "roll" in arm.joint_names else arm.tip_body
     instrument = np.zeros(model.ngeom, dtype=np.int32)
@@ -190,6 +190,7 @@ def _arm(scene: Scene, name: str, stepped: SteppedArm) -> ArmLayout:
         v=(stepped.v.start, stepped.v.stop),
         u=(stepped.u.start, stepped.u.stop),
         D=stepped.D,
+        D_measured=stepped.D_measured,
         E=stepped.E,
         coupling=np.array(arm.motors.coupling, dtype=float),
         effort=np.array(arm.motors.effort, dtype=float),
@@ -205,10 +206,10 @@ def _arm(scene: Scene, name: str, stepped: SteppedArm) -> ArmLayout:
         cutoff=np.array(controller.cutoff, dtype=float),
         momentum=np.array(controller.cutoff, dtype=float) * np.array(controller.nominal_mass, dtype=float),
         constant=np.array(stepped.forces.constant),
-        B=B,
-        F=of_element["F"],
-        slope=of_element["slope"],
-        rate=-1.0 / of_element["delta"],
+        B=np.zeros((0, stepped.D.shape[1])) if memory is None else memory.B,
+        F=np.zeros(0) if memory is None else memory.F,
+        slope=np.zeros(0) if memory is None else memory.slope,
+        rate=np.zeros(0) if memory is None else memory.rate,
         T_world_base=scene.T_world_base(name),
         tip=stepped.site("tip"),
         fingers=tuple(stepped.body(finger) if finger in names else -1 for finger in FINGERS),  # type: ignore[arg-type]

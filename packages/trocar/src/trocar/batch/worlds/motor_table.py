@@ -27,7 +27,8 @@ class MotorTable:
 
     Attributes:
         first_q, first_v, first_u, joints: rows of the arm's positions, velocities and motors, its number of joints.
-        A, D: (N, width), motor and joint positions = row times qpos from first_q on. coupling: (N, most joints).
+        A, D, D_measured: (N, width), positions of motors, joints and joints at the encoders = row times qpos from
+            first_q on. coupling: (N, most joints).
         motor_from_joint: by arm. gains: kp, ki, kd, deadband, output, cutoff, momentum (N,). limit, raw_limit: (N,).
         B, element_q, element_v: rows of the K elements. F, slope, rate: (V, K) of V scenes. constant: (V, nv).
         stop_rows, stops: (S,), (S, 2): positions beyond which a world has diverged. columns: motors by arm.
@@ -40,6 +41,7 @@ class MotorTable:
     joints: Array
     A: Array
     D: Array
+    D_measured: Array
     coupling: Array
     motor_from_joint: dict[str, Array]
     gains: dict[str, Array]
@@ -64,12 +66,14 @@ class MotorTable:
         first = layouts[0]
         arms, model = list(first.arms.values()), first.model
         N, width = model.nu, max(arm.q[1] - arm.q[0] for arm in arms)
-        A, D, coupling = np.zeros((N, width)), np.zeros((N, width)), np.zeros((N, max(arm.n for arm in arms)))
+        A, D, D_measured = np.zeros((3, N, width))
+        coupling = np.zeros((N, max(arm.n for arm in arms)))
         rows = {key: np.zeros(N, dtype=np.int32) for key in ("q", "v", "u", "joints")}
         for arm in arms:
             part = slice(*arm.u)
             wide = slice(0, arm.q[1] - arm.q[0])
-            A[part, wide], D[part, wide] = np.linalg.solve(arm.coupling, arm.D), arm.D
+            A[part, wide] = np.linalg.solve(arm.coupling, arm.D_measured)
+            D[part, wide], D_measured[part, wide] = arm.D, arm.D_measured
             coupling[part, : arm.n] = arm.coupling
             rows["q"][part], rows["v"][part], rows["u"][part] = arm.q[0], arm.v[0], arm.u[0]
             rows["joints"][part] = arm.n
@@ -100,6 +104,7 @@ class MotorTable:
             rows["joints"],
             A,
             D,
+            D_measured,
             coupling,
             {arm.name: np.linalg.inv(arm.coupling) for arm in arms},
             {key: np.concatenate([getattr(arm, key) for arm in arms]) for key in PER_MOTOR},

@@ -49,6 +49,7 @@ class ThreadedControl:
         self.status, self.cycles = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
         self._A = _spread(table.A, table.first_q, nq), _spread(table.A, table.first_v, nv)
         self._D = _spread(table.D, table.first_q, nq), _spread(table.D, table.first_v, nv)
+        self._D_measured = _spread(table.D_measured, table.first_q, nq)
         self._B = _spread(table.B, table.element_q, nq), _spread(table.B, table.element_v, nv)
         self._coupling = np.zeros((N, N))
         for name, part in table.columns.items():
@@ -108,7 +109,7 @@ class ThreadedControl:
         if self._encoders is not None:
             self.measured[rows], self.measured_rate[rows] = self._encoders.place(rows, s), 0.0
         joint_space = (self.mode == JOINT_PD) | (self.mode == COMPUTED_TORQUE)
-        self.commanded[rows] = each_row(self._D[0], qpos)
+        self.commanded[rows] = each_row(self._D_measured, qpos)
         self.ref[rows] = np.where(joint_space, self.commanded[rows], s)
         self.s[rows] = each_row(self._B[0], qpos)
 

@@ -63,7 +63,7 @@ class WarpControl:
         n, table = self.n, self.table
         N, K = len(table.limit), len(table.B)
         self._motors, self._control = control_kernels.MotorConstants(), control_kernels.Control()
-        for name in ("first_q", "first_v", "first_u", "joints", "A", "D", "coupling", "limit"):
+        for name in ("first_q", "first_v", "first_u", "joints", "A", "D", "D_measured", "coupling", "limit"):
             setattr(self._motors, name, self.put(getattr(table, name)))
         for name in ("element_q", "element_v", "B"):
             setattr(self._motors, name, self.put(getattr(table, name)))

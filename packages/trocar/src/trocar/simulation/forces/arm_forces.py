@@ -15,12 +15,13 @@ from trocar.laws.dahl import dahl_effort, dahl_state
 from trocar.laws.law import ScalarLaw
 from trocar.laws.sources.function_source import on_arrays
 from trocar.mechanics import Mechanism
+from trocar.mechanics.cable_drives import at_cables
 from trocar.mechanics.drives import cable_effort, check_dissipative
 from trocar.mechanics.static_friction import RESOLVED, presliding_frequency
 from trocar.simulation.engine import ArmSlice
 from trocar.simulation.forces.environment import AppliedWrenches, PortForces
 from trocar.simulation.modelling.arm_model import drive_element
-from trocar.simulation.modelling.cable_model import MOTOR, at_cables
+from trocar.simulation.modelling.cable_model import MOTOR
 from trocar.simulation.scene_arm import Compliance, Mirror, SceneArm
 from trocar.spatial import Array
 
@@ -37,19 +38,20 @@ class Hysteresis:
 
     Args:
         equations: of the arm. D: (n, nv), q = D qpos. timestep: [s].
-        kept: elements (k,) that act.
+        kept: elements that act.
+
+    Attributes:
+        B: (k, nv), positions s = B qpos along which the k elements act. F, slope, rate: (k,), see `trocar.laws.dahl`.
     """
 
     def __init__(self, equations: Mechanism, D: Array, timestep: float, kept: Array) -> None:
         check_resolved(equations, timestep)
         drives = equations.drives
-        slope = drives.slope[kept]
-        self._B = (drives.A @ D)[drives.owner[kept]]  # s = B qpos
-        self._pull = np.ascontiguousarray(-self._B.T)
-        self._F, self._slope = drives.F[kept], slope if slope.any() else None
-        self._rate = -1.0 / drives.delta[kept]
+        self.B, self.F, self.slope = (drives.A @ D)[drives.owner[kept]], drives.F[kept], drives.slope[kept]
+        self.rate = -1.0 / drives.delta[kept]
+        self._pull, self._sloped = np.ascontiguousarray(-self.B.T), bool(self.slope.any())
         self._half = 0.5 * timestep
-        self._z, self._s, self._path = (np.zeros(len(self._F)) for _ in range(3))
+        self._z, self._s, self._path = (np.zeros(len(self.F)) for _ in range(3))
 
     def reset(self) -> None:
         """Relax all elements to zero effort."""
@@ -57,7 +59,7 @@ class Hysteresis:
 
     def place(self, qpos: Array) -> None:
         """Note that the joints were placed here without motion: z is kept."""
-        self._B.dot(qpos, self._s)
+        self.B.dot(qpos, self._s)
 
     def states(self, qpos: Array) -> Array:
         """z (k,) at the joints' positions."""
@@ -88,19 +90,19 @@ class Hysteresis:
 
     def force_ahead(self, qvel: Array) -> Array:
         """Change of `force` (nv,) over half a step ahead, to add to it for a Runge-Kutta step."""
-        path = self._half * self._B.dot(qvel)
-        z = _STATE(self._z, path, self._rate)
+        path = self._half * self.B.dot(qvel)
+        z = _STATE(self._z, path, self.rate)
         return self._effort(z, self._s + path) - self._effort(self._z, self._s)
 
     def _follow(self, qpos: Array) -> None:
         path = self._path
-        self._B.dot(qpos, path)
+        self.B.dot(qpos, path)
         path -= self._s
         self._s += path
-        self._z = _STATE(self._z, path, self._rate)
+        self._z = _STATE(self._z, path, self.rate)
 
     def _effort(self, z: Array, s: Array) -> Array:
-        effort = self._F * z if self._slope is None else _EFFORT(z, s, self._F, self._slope)
+        effort = _EFFORT(z, s, self.F, self.slope) if self._sloped else self.F * z
         return np.asarray(self._pull.dot(effort))
 
 

@@ -21,9 +21,10 @@ from trocar.arms.parameters import Drive, Inertia, LeverSpring
 from trocar.arms.wrist_cables import CABLE_JOINTS
 from trocar.errors import TrocarError, check_known
 from trocar.mechanics import Mechanism
+from trocar.mechanics.cable_drives import check_rotors, motor_side
 from trocar.mechanics.inertia import check_consistent
 from trocar.simulation.engine import IMPEDANCE
-from trocar.simulation.modelling.cable_model import MOTOR, add_cables, check_rotors, motor_side
+from trocar.simulation.modelling.cable_model import MOTOR, add_cables
 from trocar.simulation.scene_arm import MOUNT, Cable, Compliance, ElasticMount, Mirror, Port, SceneArm
 from trocar.spatial import Array, quaternion
 

@@ -7,7 +7,6 @@ per joint, held by dry friction and a spring, is its friction contact. It is `me
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -15,7 +14,6 @@ import numpy as np
 from trocar.appearance.kinematic_model import add_link
 from trocar.arms import Arm
 from trocar.arms.arm import revolute
-from trocar.arms.parameters import Drive
 from trocar.arms.wrist_cables import CABLE_JOINTS, WristCables
 from trocar.errors import TrocarError
 from trocar.simulation.engine import CONTACT, IMPEDANCE
@@ -28,9 +26,6 @@ JOINT_INERTIA, CONTACT_INERTIA = 1e-5, 5e-6
 LOSS = 4e-3  # damping over stiffness of cables and friction contacts [s]; assumed
 # Largest frequency of the cables times timestep; a spring held over a step is stable up to 2.
 RESOLVED = 1.0
-# Largest coupling of wrist and jaw by unequal rotors of the fingers, over the root of their inertias. 0.01 in the
-# identified set wang2019_refit; three standard deviations from it, up to 0.4.
-MAX_JAW_COUPLING = 0.5
 
 
 def extra_joints(cables: WristCables, friction: bool) -> tuple[str, ...]:
@@ -41,39 +36,6 @@ def extra_joints(cables: WristCables, friction: bool) -> tuple[str, ...]:
 def _contacts(cables: WristCables, friction: bool) -> tuple[str, ...]:
     """Joints with a friction contact that yields before it slides; a rigid one is friction of the joint itself."""
     return tuple(name for name, d in zip(CABLE_JOINTS, cables.presliding, strict=True) if friction and d > 0.0)
-
-
-def at_cables(arm: Arm, drive: Drive) -> bool:
-    """True if the friction of a drive is that of the cables' joints, not of the motors."""
-    return not drive.motors and bool(drive.row(arm)[[arm.joint_names.index(name) for name in CABLE_JOINTS]].any())
-
-
-def motor_side(arm: Arm, drive: Drive) -> Drive:
-    """A drive at the motors: friction at the cables' joints is that of the cables; other friction stays."""
-    if at_cables(arm, drive):
-        drive = replace(drive, Fc=0.0, hysteresis=(), mu=0.0, Fx=0.0)
-    if drive.motors and (drive.mu or drive.Fx):
-        raise TrocarError(
-            f"wrist cables need friction at the motors that is independent of load and position; drive '{drive.name}' "
-            f"of {arm.name} has mu = {drive.mu:g}, Fx = {drive.Fx:g}. Use another set, or wrist='rigid'"
-        )
-    return drive
-
-
-def check_rotors(arm: Arm, drives: Sequence[Drive]) -> None:
-    """Raise an error if the rotors couple wrist and jaw by more than `MAX_JAW_COUPLING`, which the model leaves out.
-
-    The jaw has no motor of its own in the model, and MuJoCo drops the inertia of a rotor between different branches.
-    """
-    rows, Im = np.array([drive.row(arm) for drive in drives]), np.array([drive.Im for drive in drives])
-    M = rows.T @ (Im[:, None] * rows)
-    wrist, scale = np.isin(arm.joint_names, CABLE_JOINTS), np.sqrt(np.maximum(np.diag(M), 1e-30))
-    coupling = float(np.abs(M / np.outer(scale, scale))[wrist][:, ~wrist].max())
-    if coupling > MAX_JAW_COUPLING:
-        raise TrocarError(
-            f"the rotors of {arm.name} couple wrist and jaw by {coupling:.2f} of their inertia; wrist cables leave out "
-            f"at most {MAX_JAW_COUPLING:g}. Give rotor_inertia, or use wrist='rigid'"
-        )
 
 
 def relaxed_map(arm: Arm, cables: WristCables, friction: bool) -> Array:

@@ -96,6 +96,21 @@ def costs(scene: Any, device: str, n: int) -> dict[str, Any]:
     return result | {"iterations": iterations | {"states": _iterations(plain)}}
 
 
+def determinism(scene: Any, device: str, n: int) -> dict[str, Any]:
+    """Positions of two runs of STEPS steps, bit by bit, with and without `deterministic`, and its cost."""
+    result: dict[str, Any] = {}
+    for deterministic in (False, True):
+        ends, seconds = [], 0.0
+        for _ in range(2):
+            worlds = held(scene, n, backend="warp", device=device, deterministic=deterministic)
+            worlds.step(STEPS)
+            ends.append(worlds.numpy(worlds.worlds.array("qpos")).copy())
+            seconds = best(partial(worlds.worlds.step, PERIOD), worlds.worlds.synchronize)
+        name = "ordered" if deterministic else "unordered"
+        result |= {name: bool(np.array_equal(*ends)), f"{name}_s": seconds}
+    return result | {"cost": result["ordered_s"] / result["unordered_s"] - 1.0}
+
+
 def _iterations(worlds: Any) -> tuple[int, float]:
     count = worlds.worlds.d.solver_niter.numpy()
     return int(count.max()), float(count.mean())
@@ -154,12 +169,16 @@ def main(bundle: str, out: str, device: str = "cuda:0", *chosen_by: str) -> None
     states = 1000 if max(chosen) > 100 else 8
     parts: dict[str, Callable[[], Any]] = {
         "PSM speed": partial(speeds, scenes["PSM"], device, chosen),
+        "cables speed": partial(speeds, scenes["cables"], device, chosen),
+        "cables determinism": partial(determinism, scenes["cables"], device, few),
         "PSM costs": partial(costs, scenes["PSM"], device, some),
         "needle speed": partial(speeds, scenes["needle"], device, chosen),
+        "needle determinism": partial(determinism, scenes["needle"], device, few),
         "needle parity": partial(parity, scenes["needle"], device, states),
         "needle costs": partial(costs, scenes["needle"], device, some),
         **{f"{name} task": partial(tasks, rows, device, (few, max(chosen))) for name, rows in episodes.items()},
         "pegs speed": partial(speeds, scenes["pegs"], device, chosen),
+        "pegs determinism": partial(determinism, scenes["pegs"], device, few),
     }
     figures: dict[str, Any] = {}
     for name, call in parts.items():

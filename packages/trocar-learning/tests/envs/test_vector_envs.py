@@ -147,7 +147,8 @@ def test_environments_go_on_in_a_forked_process(reaching: VectorEnv) -> None:
             writer.send(str(error))
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of Python, about forks with threads
+        for kind in (DeprecationWarning, RuntimeWarning):  # of Python and of JAX, about forks with threads
+            warnings.simplefilter("ignore", kind)
         process = multiprocessing.get_context("fork").Process(target=child)
         process.start()
     try:

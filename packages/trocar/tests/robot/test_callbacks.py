@@ -108,9 +108,10 @@ def test_a_raising_callback_is_reported_once_per_kind_and_the_robot_goes_on(
     with caplog.at_level(logging.ERROR, "trocar.robot"):
         robot.bus.subscribe("PSM/measured_js", callback)
         robot.bus.subscribe("PSM/measured_js", later.append)
+        before = calls[0]  # in real time, the robot does not wait for the second subscription
         advance(robot)
-    assert calls[0] > 4
-    assert len(later) >= calls[0] - 1
+    assert calls[0] > before + 4
+    assert len(later) >= calls[0] - before - 1
     assert robot.error is None
     assert [("ValueError" in text, "KeyError" in text) for text in reports] == [(True, False), (False, True)]
     assert all("PSM/measured_js" in text and "\x1b" not in text for text in reports)

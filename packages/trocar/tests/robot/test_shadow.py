@@ -233,7 +233,7 @@ def test_the_page_shows_the_measured_arm_and_the_residual_and_cannot_send_comman
         assert f"**{found.extra['residual_tau'][-1, 1]:.3f}**" in state.table.content
         assert "read only" in state.status.content
         labels = [handle.label for handle in server.gui._gui_input_handle_from_uuid.values()]
-        assert labels == ["Save recording .npz", "Save recording .csv", "Joint"]
+        assert labels == ["Bring the view home", "Save recording .npz", "Save recording .csv", "Joint"]
         state.send(browser := Browser(), ".npz")
         assert browser.file[0] == "PSM1.npz"
     finally:

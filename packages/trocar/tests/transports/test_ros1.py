@@ -371,7 +371,6 @@ def test_the_first_command_of_a_topic_is_sent_when_publish_returns(served):
 
 
 def test_a_camera_that_cannot_render_reports_the_reason(monkeypatch):
-    monkeypatch.setattr(camera.signal, "signal", lambda *_: None)
     monkeypatch.setattr(camera.os, "nice", lambda *_: None)
     (ours, theirs), (shown, drawn) = Pipe(), Pipe(duplex=False)
     with ours, theirs, shown, drawn:

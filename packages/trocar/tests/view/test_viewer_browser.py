@@ -496,7 +496,7 @@ def test_a_bad_recording_is_a_message_and_a_good_one_scrubs(home, recording, tmp
     arm = home.recordings.a.arm
     for t in (0.1, 0.35):
         home.type("Time [s]", t)
-        home.tab.get_by_text(f"t = {t:.2f} s").first.wait_for()
+        home.tab.get_by_text(f"t = {t:.2f}").first.wait_for()
         k = int(np.argmin(np.abs(made.t - made.t[0] - t)))
         wanted = arm.E @ made.q[k]
         until(lambda w=wanted: np.allclose(home.page.drawing.data.qpos[: len(w)], w, atol=2e-3), "the pose")

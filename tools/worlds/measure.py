@@ -107,7 +107,7 @@ def determinism(scene: Any, device: str, n: int) -> dict[str, Any]:
             ends.append(worlds.numpy(worlds.worlds.array("qpos")).copy())
             seconds = best(partial(worlds.worlds.step, PERIOD), worlds.worlds.synchronize)
         name = "ordered" if deterministic else "unordered"
-        result |= {name: bool(np.array_equal(*ends)), f"{name}_s": seconds}
+        result |= {name: bool(np.array_equal(ends[0], ends[1])), f"{name}_s": seconds}
     return result | {"cost": result["ordered_s"] / result["unordered_s"] - 1.0}
 
 

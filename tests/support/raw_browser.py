@@ -66,11 +66,14 @@ class RawBrowser:
         self.send({"type": "GuiFormSubmitMessage", "uuid": entry.form._impl.uuid})
 
     def settled(self) -> None:
-        """Wait until the page has seen all messages so far: the last one is a camera at a unique place."""
-        mark = float(next(MARKS))
-        self.send({**CAMERA, "position": [mark, 0.0, 0.0]})
+        """Wait until the page has seen all messages so far: the last one has a picture of a unique width.
+
+        Its place would not do: the page moves cameras itself, for example to bring the view home.
+        """
+        mark = next(MARKS)
+        self.send({**CAMERA, "image_width": mark})
         clients = self.server.get_clients
-        until(lambda: any(client.camera.position[0] == mark for client in clients().values()), "the last message")
+        until(lambda: any(client.camera.image_width == mark for client in clients().values()), "the last message")
 
     def close(self) -> None:
         self.socket.close()

@@ -118,13 +118,18 @@ def test_samples_with_invalid_content_are_refused(robot):
 
 def home_again(client):
     """Set ratios of trajectories and operating state as before."""
+
+    def homed():
+        state = client.read("PSM1/operating_state")  # None until the first sample has come
+        return state is not None and state.is_homed
+
     deadline = time.monotonic() + TIMEOUT
-    while not client.read("PSM1/operating_state").is_homed:  # damaged commands may arrive after the first attempt
+    while not homed():  # damaged commands may arrive after the first attempt
         assert time.monotonic() < deadline, "the arm does not home"
         for ratio in ("set_ratio_v", "set_ratio_a"):
             client.publish(f"PSM1/trajectory_j/{ratio}", m.Float(value=1.0))
         client.publish("PSM1/state_command", m.String(value="home"))
-        client.wait_for(lambda: client.read("PSM1/operating_state").is_homed, TIMEOUT)
+        client.wait_for(homed, TIMEOUT)
 
 
 def test_a_stamp_that_no_message_can_have_is_refused_with_a_warning(robot):

@@ -23,8 +23,9 @@ def gpu_figures(
 ) -> dict[str, float]:
     """Steps of all arms per second under `JointPD` along sines, with sticking friction and joint limits, in float32.
 
-    cuda_compile_s is the time to the first result. The figures for float64 and for masses of each arm are those of the
-    largest size. cuda_gradient_ms is a rollout of 100 steps of 4,096 arms and its gradient by state and efforts.
+    cuda_compile_s is the time to the first result. The figures for float64, for masses of each arm and for wrist cables
+    (arms with an instrument) are those of the largest size. cuda_gradient_ms is a rollout of 100 steps of 4,096 arms and
+    its gradient by state and efforts.
     """
     figures: dict[str, float] = {}
     arms, wide = (load(arm, backend="cuda", precision=precision) for precision in ("float32", "float64"))
@@ -38,6 +39,9 @@ def gpu_figures(
         f"cuda_float64_steps_per_s_{most}": (wide, most),
         f"cuda_own_masses_steps_per_s_{most}": (arms.with_parameters(mass=mass), most),
     }
+    if arms.mechanism.arm.carries == "instrument":
+        cables = load(arm, backend="cuda", precision="float32", wrist="cables")
+        cases[f"cuda_cables_steps_per_s_{most}"] = cables, most
     for name, (loaded, size) in cases.items():
         figures[name] = size * steps / best_time(_moving(loaded, size, steps, gains), seconds)
     figures["cuda_gradient_ms"] = 1e3 * best_time(_gradient(arms, min(4096, most), min(100, steps)), seconds)

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from trocar.commands.command import PANELS, CommandEntry
 from trocar.commands.contents import COMMANDS
@@ -30,7 +30,22 @@ PACKAGES = {
 }
 
 
-class Commands(TyperGroup):
+class _PlainFlags:
+    """Help in which flags, which take no value, have no type."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of a command
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+                parameter.metavar = ""
+        return parameters
+
+
+class Command(_PlainFlags, TyperCommand):
+    """A command of trocar."""
+
+
+class Commands(_PlainFlags, TyperGroup):
     """A group of commands that knows in which package a missing one is."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -90,7 +105,11 @@ def application() -> typer.Typer:
         if not command.is_group:
             settings = {"allow_interspersed_args": False} if command.passes_arguments else None
             groups[command.group].command(
-                command.spelling, rich_help_panel=command.panel or None, help=_help(command), context_settings=settings
+                command.spelling,
+                cls=Command,
+                rich_help_panel=command.panel or None,
+                help=_help(command),
+                context_settings=settings,
             )(command.run)
     return app
 

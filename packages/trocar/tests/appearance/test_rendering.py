@@ -3,6 +3,8 @@
 import gc
 import importlib
 import io
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import mujoco
 import numpy as np
@@ -253,3 +255,13 @@ def test_labels_at_one_place_do_not_overlap(sim):
     )
     assert two == pytest.approx(2 * one, rel=0.05)
     np.testing.assert_allclose(pixels(scene, point[None], SIZE)[0][::-1], pixel(sim, "side", point), atol=1.0)
+
+
+def test_a_context_in_which_nothing_can_be_drawn_is_refused(monkeypatch):
+    """As GLFW's without a display, which only warns."""
+    monkeypatch.setenv("MUJOCO_GL", "glfw")
+    monkeypatch.setattr(
+        mujoco, "GLContext", lambda width, height: SimpleNamespace(make_current=lambda: None), raising=False
+    )
+    with ThreadPoolExecutor(1) as thread, pytest.raises(TrocarError, match=r"no OpenGL context .*MUJOCO_GL=glfw"):
+        thread.submit(studio.gl_context).result()  # this thread may have a context

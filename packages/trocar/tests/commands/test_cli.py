@@ -90,6 +90,7 @@ def test_help_lists_the_commands_and_each_gives_an_example() -> None:
     for command in ("demo", "reproduce", "sim", "bench"):
         assert f" {command} " in text()
         assert f"Example: trocar {command}" in text(command)
+        assert "<bool>" not in text(command)  # a flag takes no value
 
 
 def test_help_is_wrapped_by_the_terminal_and_not_by_the_source() -> None:

@@ -272,6 +272,8 @@ def _new_gl_context() -> Any:
         module = importlib.import_module(f"mujoco.{backend}") if backend in ("egl", "osmesa") else mujoco
         context = module.GLContext(64, 64)  # pictures use a separate buffer
         context.make_current()
+        # GLFW without a display only warns: whether there is a context shows when something is drawn
+        mujoco.MjrContext(mujoco.MjModel.from_xml_string("<mujoco/>"), mujoco.mjtFontScale.mjFONTSCALE_100).free()
     except Exception as error:  # each platform fails in its own way: ImportError, AttributeError, RuntimeError, ...
         reason = f"no OpenGL context for rendering (MUJOCO_GL={backend or 'unset'}): {error}"
         remedy = f"On Debian or Ubuntu without a display: apt install {GL_PACKAGES}, then MUJOCO_GL=egl"

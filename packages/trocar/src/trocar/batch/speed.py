@@ -24,8 +24,8 @@ def gpu_figures(
     """Steps of all arms per second under `JointPD` along sines, with sticking friction and joint limits, in float32.
 
     cuda_compile_s is the time to the first result. The figures for float64, for masses of each arm and for wrist cables
-    (arms with an instrument) are those of the largest size. cuda_gradient_ms is a rollout of 100 steps of 4,096 arms and
-    its gradient by state and efforts.
+    (arms with an instrument) are those of the largest size. cuda_gradient_ms is a rollout of 100 steps of 4,096 arms
+    and its gradient by state and efforts.
     """
     figures: dict[str, float] = {}
     arms, wide = (load(arm, backend="cuda", precision=precision) for precision in ("float32", "float64"))

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from trocar.arms import Arm
+from trocar.arms import Arm, gravity_vector
 from trocar.arms.arm import CONTROL_RATE
 from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError, check_type
@@ -82,8 +83,8 @@ class Identified:
     validation: Validation | None
 
     def mechanism(self) -> Mechanism:
-        """The equations with the identified parameters."""
-        return Mechanism(self.recipe.arm, self.parameters)
+        """The equations of the recorded arm with the identified parameters."""
+        return self.recipe.mechanism(self.parameters)
 
     def prepared(self, recording: Recording) -> Signals:
         """Another recording, filtered like the fitted one."""
@@ -132,6 +133,7 @@ def identify(
     *,
     parameters: str | Path | Parameters | None = None,
     recipe: Recipe | None = None,
+    gravity: ArrayLike | None = None,
     cross_validate: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> Identified:
@@ -143,12 +145,16 @@ def identify(
     Args:
         arm: name of the arm, or a custom `Arm`. parameters: known set of a custom arm.
         recipe: recipe to use. Default: the built-in one of the arm.
+        gravity: (3,) in base axes while the arm was recorded [m/s^2]. Default: that of the recipe, which for the
+            built-in ones is that of the arm's usual mounting.
         cross_validate: False leaves cv_relative_error NaN and saves time.
         progress: called with the completed fraction.
     """
     start = time.perf_counter()
     tell = progress or (lambda fraction: None)
     recipe = recipe or load_recipe(arm, parameters=parameters)
+    if gravity is not None:
+        recipe = replace(recipe, gravity=tuple(gravity_vector(recipe.arm, gravity).tolist()))
     mechanism, T, signals = checked(recipe, recording)
     check_excitation(recording, signals)
     tell(0.1)
@@ -167,7 +173,7 @@ def identify(
         fit = with_values(recipe.template, problem.names, problem.M @ theta)
         recipe, simulable = _softened(recipe, fit)
         k += simulable
-        mechanism = Mechanism(recipe.arm, _loaded(recipe.template, fit))
+        mechanism = recipe.mechanism(_loaded(recipe.template, fit))
         tell(0.1 + 0.5 * k / rounds)
     validation = None
     if cross_validate:
@@ -200,7 +206,7 @@ def _softened(recipe: Recipe, fit: Parameters) -> tuple[Recipe, bool]:
     """The recipe, and whether the robot's 1500 Hz can simulate the fit; if not, its stiffest Dahl element is longer."""
     if not any(drive.hysteresis for drive in fit.drives):
         return recipe, True
-    mechanism = Mechanism(recipe.arm, fit)
+    mechanism = recipe.mechanism(fit)
     frequency, element = presliding_frequency(mechanism)
     excess = frequency * PERIOD / RESOLVED
     if excess <= 1.0:
@@ -221,8 +227,9 @@ def _unexplained(joints: Sequence[str], tau: Array, predicted: Array, fitted: Ar
     if len(unexplained) > (1.0 - MIN_EXPLAINED) * len(joints):
         raise TrocarError(
             f"the efforts are not those of this motion: no parameters explain {', '.join(unexplained)}. Check that "
-            "they belong to this arm, their sign and columns, that it hangs upright, and that they are not single "
-            "samples of efforts that ripple with a script's set-points (trocar run --record writes means)"
+            "they belong to this arm, their sign and columns, that they are not single samples of efforts that ripple "
+            "with a script's set-points (trocar run --record writes means), and that gravity is that of this arm: a "
+            "tilted one needs gravity=, in the axes of its base"
         )
     return unexplained
 
@@ -308,7 +315,7 @@ def recalibrate(
         raise TrocarError(f"{seconds:g} s are too few to recalibrate from; use {MIN_DURATION:g} s or more")
     early = signals.t - first <= (np.inf if seconds is None else seconds)
     fitted, later = signals.used & early, signals.used & ~early
-    mechanism, fitted_signals = Mechanism(recipe.arm, _loaded(recipe.template, base)), replace(signals, used=fitted)
+    mechanism, fitted_signals = recipe.mechanism(_loaded(recipe.template, base)), replace(signals, used=fitted)
     problem = problem_of(recipe, mechanism, T, fitted_signals)
     values = _values(base, recipe, problem.names)
     known = np.linalg.solve(problem.M, values)
@@ -328,7 +335,7 @@ def recalibrate(
     parameters = with_values(recipe.template, problem.names, phi)
     parameters = replace(parameters, name=base.name, inertias=base.inertias)
     rows = later if later.any() else fitted
-    predicted = [efforts(Mechanism(recipe.arm, p), T, signals)[rows] for p in (base, parameters)]
+    predicted = [efforts(recipe.mechanism(p), T, signals)[rows] for p in (base, parameters)]
     tau = signals.tau[rows]
     return Recalibrated(
         parameters=parameters,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import trocar as tr
-from trocar.commands.options import ArmOption, JsonFile, argument, check_toml, flag, option
+from trocar.commands.options import ArmOption, JsonFile, argument, check_toml, flag, numbers, option
 from trocar.commands.terminal import INTERRUPTED, plain, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError
 from trocar.files import check_writable, write_json, write_whole
@@ -49,6 +50,9 @@ def identify(
     budget: Annotated[int, option("N", "With --search: largest number of recipes to try.", min=1)] = 100,
     rate: Annotated[float | None, option("HZ", "Sampling rate of a table without header. Default: 200.")] = None,
     namespace: Annotated[str | None, option("NAME", "Namespace of the arm in a bag, such as PSM1.")] = None,
+    gravity: Annotated[
+        str | None, option("X,Y,Z", "Gravity in the axes of the arm's base [m/s^2]. Default: the usual mounting.")
+    ] = None,
 ) -> None:
     """Identify the dynamic parameters of an arm from a recording.
 
@@ -68,6 +72,8 @@ def identify(
     on held-out rows of TRAIN and keeps the simplest recipe that is as good as the best (takes minutes); then run
     [bold]trocar identify one.csv --recipe recipe.toml -o mine.toml[/bold].
 
+    An arm that was tilted needs gravity in the axes of its base: [bold]--gravity 0,-4.9,-8.5[/bold].
+
     Friction changes from day to day: [bold]trocar identify today.csv --recalibrate mine.toml --seconds 10
     -o today.toml[/bold] refits friction and effort bias and keeps the rest.
 
@@ -80,7 +86,11 @@ def identify(
         check_writable(json_file, predictions, output, None if report is None else report / "identify.html")
         check_toml(output, "a recipe" if search else "a parameter set")
         _check(train, test, predictions, report, recalibrate, seconds, search, json_file, namespace)
+        if search and gravity is not None:
+            raise TrocarError("--gravity cannot be combined with --search, which is for an arm that hangs as usual")
         used = load_recipe(arm, recipe)
+        if gravity is not None:
+            used = replace(used, gravity=tuple(numbers("gravity", gravity, (3,), "m/s^2 along x, y and z")))
         # Errors are per column of the file: motor columns are not converted to joints.
         rate, names = used.rate if rate is None else rate, used.columns
         read = partial(_read, arm=arm, as_recorded=True, columns=names, rate=rate, namespace=namespace)

@@ -74,6 +74,7 @@ class Recipe:
         priors: prior knowledge of each link.
         template: the structure of the model as a parameter set: link inertias are those of the prior, numbers of drives
             are placeholders, and every column of its regressor is identified.
+        gravity: (3,) in base axes while the arm is recorded [m/s^2]; None: that of the arm's usual mounting.
     """
 
     name: str
@@ -89,10 +90,11 @@ class Recipe:
     slower_than: float = 0.0
     columns: tuple[str, ...] | None = None
     rate: float | None = None
+    gravity: tuple[float, ...] | None = None
 
-    def mechanism(self) -> Mechanism:
-        """The equations of the template."""
-        return Mechanism(self.arm, self.template)
+    def mechanism(self, parameters: Parameters | None = None) -> Mechanism:
+        """The equations of the recorded arm with these parameters. Default: those of the template."""
+        return Mechanism(self.arm, parameters or self.template, gravity=self.gravity)
 
 
 def load_recipe(

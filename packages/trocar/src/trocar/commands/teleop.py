@@ -10,6 +10,7 @@ import typer
 
 from trocar.commands.masters import chosen_masters
 from trocar.commands.options import JsonFile, check_positive, flag, option
+from trocar.commands.pages import announce
 from trocar.commands.teleop_live import LiveOptions, check_files, checked_arms, run_live
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError, check_known
@@ -79,6 +80,7 @@ def teleop(
     if bench:
         _bench(context, json_file)
         return
+    announce("building the scene")
     from trocar.teleoperation.devices import DEVICES
 
     if not master:

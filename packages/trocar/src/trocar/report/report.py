@@ -80,7 +80,7 @@ class Report:
         return all(claim.holds is not False for claim in self.claims)
 
     def summary(self) -> str:
-        """Printed numbers, then claims: `1 of 2 printed numbers met (1 missed); claims: 3 passed, 1 failed, 0 skipped`."""
+        """Printed numbers, then claims: `1 of 2 printed numbers met (1 missed); claims: 3 passed, 0 failed, ...`."""
         kinds = [number.kind for number in self.numbers()]
         met = sum(kind in NUMBER_KINDS for kind in kinds)
         printed = f"{met} of {len(kinds)} printed numbers met{_counts(kinds, NOT_REPRODUCED)}; claims: "

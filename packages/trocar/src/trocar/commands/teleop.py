@@ -80,11 +80,11 @@ def teleop(
     if bench:
         _bench(context, json_file)
         return
-    announce("building the scene")
-    from trocar.teleoperation.devices import DEVICES
-
     if not master:
+        from trocar.teleoperation.devices import DEVICES
+
         raise TrocarError(f"nothing to do: give --master {', '.join(DEVICES)}; or teleop bench")
+    announce("building the scene")
     chosen = chosen_masters(master, forces=allow_motion, page=page)
     _check(scheme, passivity, duration, page)
     arms = checked_arms(arm or [], len(master))

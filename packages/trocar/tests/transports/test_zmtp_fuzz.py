@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.support.odd_values import SEED, rounds
+from tests.support.odd_values import INPUTS, SEED, rounds
 from tests.support.ros_samples import damaged
 from trocar.transports.zmtp import GREETING, Peer, PeerError
 
@@ -15,6 +15,7 @@ def test_damaged_bytes_are_messages_or_refused() -> None:
     random = np.random.default_rng(SEED)
     sound = GREETING + READY + b"\x01\x00\x00\x05hello" + b"\x04\x0a\x04PING\x00\x10abc" + b"\x01\x00\x00\x02hi"
     for _ in range(rounds(500)):
+        INPUTS["ZeroMQ's protocol"] += 1
         peer, data = Peer("REP", ("REQ",), 1000), damaged(sound, random)
         try:
             read = peer.received(data)

@@ -41,7 +41,7 @@ class _PlainFlags:
         return parameters
 
 
-class Command(_PlainFlags, TyperCommand):
+class PlainCommand(_PlainFlags, TyperCommand):
     """A command of trocar."""
 
 
@@ -106,7 +106,7 @@ def application() -> typer.Typer:
             settings = {"allow_interspersed_args": False} if command.passes_arguments else None
             groups[command.group].command(
                 command.spelling,
-                cls=Command,
+                cls=PlainCommand,
                 rich_help_panel=command.panel or None,
                 help=_help(command),
                 context_settings=settings,

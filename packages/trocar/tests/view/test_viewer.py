@@ -181,6 +181,7 @@ def test_ctrl_c_ends_the_viewer_cleanly():
     command += ["--port", "0", "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
+            assert process.stdout.readline() == "opening PSM ...\n"
             line = process.stdout.readline()
             assert re.match(r"trocar view: http://127\.0\.0\.1:\d+/\?token=[\w-]+ ", line), line
             page = urllib.request.urlopen(line.split()[2], timeout=120).read()

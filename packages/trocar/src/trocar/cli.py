@@ -45,7 +45,7 @@ class PlainCommand(_PlainFlags, TyperCommand):
     """A command of trocar."""
 
 
-class Commands(_PlainFlags, TyperGroup):
+class PlainGroup(_PlainFlags, TyperGroup):
     """A group of commands that knows in which package a missing one is."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -63,7 +63,7 @@ def missing_package(spelling: str) -> str | None:
 
 
 SETTINGS: Any = {
-    "cls": Commands,
+    "cls": PlainGroup,
     "no_args_is_help": True,
     "add_completion": False,
     "rich_markup_mode": "rich",

@@ -33,7 +33,7 @@ CHECK_KINDS: dict[str, str] = {
     "signal": "our engine or equations follow a signal that the authors logged",
     "statement": "our engine or equations agree with a printed table, formula or sentence: a difference of zero",
     "own": "a check of ours with a derived bound: rounding, a printed number, our engine against our own model",
-    "regression": "a bound that we set above our own result: it notices changes and proves nothing else",
+    "regression": "a bound or an aim that we chose: it notices changes and proves nothing else",
 }
 OWN_BOUNDS = ("own", "regression")  # kinds whose bound is ours, not a published number
 KINDS: dict[str, str] = {**NUMBER_KINDS, **CHECK_KINDS}

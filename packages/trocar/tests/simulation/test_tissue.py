@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from trocar.errors import Inaccurate, TrocarError
-from trocar.simulation import Box, Capsule, Cylinder, Inclusion, Scene, SceneArm, Solid, Sphere, Tissue
+from trocar.simulation import Box, Capsule, Cylinder, Inclusion, Scene, SceneArm, Solid, Sphere, Tissue, needle
 from trocar.simulation.objects.tissue_shapes import lump
 from trocar.spatial import pose, rotation
 
@@ -196,3 +196,9 @@ def test_a_solid_that_passes_through_a_tissue_in_one_step_is_reported(speed, war
     else:
         fly("ball")
         assert scene.objects["ball"].pose[2, 3] > 0.0
+
+
+def test_a_needle_that_would_fall_through_a_tissue_is_refused():
+    things = [needle("n", np.eye(4)), Tissue("block", (0.02, 0.02, 0.01), pose(p=[0.0, 0.0, -0.2]))]
+    with pytest.raises(TrocarError, match=r'n would fall through block.*piercing=Piercing\("n"\)'):
+        Scene({"PSM1": SceneArm(arm="PSM")}, objects=things, accuracy="discrete")

@@ -29,7 +29,7 @@ from trocar.simulation.objects.scene_object import (
     check_name,
 )
 from trocar.simulation.objects.soft_slab import SOFT_SOLIMP
-from trocar.simulation.objects.solid import HARD_SOLREF
+from trocar.simulation.objects.solid import HARD_SOLREF, Needle
 from trocar.simulation.objects.strand import Strand
 from trocar.simulation.objects.tetrahedra import filled, gmsh_text
 from trocar.simulation.objects.tissue_boundary import FACES
@@ -239,6 +239,11 @@ class PlacedTissue(PlacedObject):
     def meet(self, objects: Mapping[str, PlacedObject]) -> None:
         piercing = self.thing.piercing
         if piercing is None:
+            for name in (name for name, placed in objects.items() if isinstance(placed.thing, Needle)):
+                raise TrocarError(
+                    f"{name} would fall through {self.thing.name}, because needles touch only tissue that they pierce: "
+                    f'give it piercing=Piercing("{name}"), in a scene file needle = "{name}", or remove one of them'
+                )
             return
         strand = Strand.of(piercing.needle, objects, self._data)
         if objects[piercing.needle].body > self.body:

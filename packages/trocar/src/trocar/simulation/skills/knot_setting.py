@@ -17,31 +17,32 @@ from trocar.spatial import Array
 
 POST = 1.5e-3  # radius of the post [m]
 PLACE = np.array([0.0, 0.0, -0.12])  # of the post in the world [m]
-WIDE, HIGH, GAP = 2e-3, 1.2e-3, 3e-3  # of a loose throw: half its width, half its height, distance to the next [m]
 TAIL = 0.02  # length of thread between the last throw and an end [m]
 RISE = 0.3  # of the tails, over their length
 
 
-def loose_knot(throws: Sequence[int]) -> Array:
+def loose_knot(throws: Sequence[int], *, wide: float = 2e-3, high: float = 1.2e-3, gap: float = 3e-3) -> Array:
     """Line (n, 3) of a thread that goes around the y axis from below, with loose throws above it, and out along x [m].
 
-    throws: turns of every throw, from the lowest one, positive if right-handed: (1, -1) is a square knot.
+    Args:
+        throws: turns of every throw, from the lowest one, positive if right-handed: (1, -1) is a square knot.
+        wide, high: half width and half height of a throw [m]. gap: distance to the next one, and of the first [m].
     """
     if not throws or not all(isinstance(turns, int) and 1 <= abs(turns) <= 3 for turns in throws):
         raise TrocarError(f"throws are whole numbers of turns, 1 to 3, negative if left-handed, got {throws!r}")
     below = np.linspace(np.pi, 1.5 * np.pi, 15)
-    arc = WIDE * np.stack([np.cos(below), 0.0 * below, np.sin(below)], axis=1)
+    arc = wide * np.stack([np.cos(below), 0.0 * below, np.sin(below)], axis=1)
     # two strands, from the middle of the bight upwards, named after the side on which they start
     strands = [[arc[::-1]], [arc[::-1] * [-1.0, 1.0, 1.0]]]
-    height, x = GAP + HIGH, np.linspace(-WIDE, WIDE, 80)
+    height, x = gap + high, np.linspace(-wide, wide, 80)
     for turns in throws:
         phase = np.linspace(0.0, (2 * abs(turns) + 1) * np.pi, len(x))
-        y, z = np.sign(turns) * HIGH * np.sin(phase), HIGH * np.cos(phase)
+        y, z = np.sign(turns) * high * np.sin(phase), high * np.cos(phase)
         rising, falling = np.stack([x, y, height - z], axis=1), np.stack([x, -y, height + z], axis=1)
         left, right = strands if strands[0][-1][-1, 0] < 0.0 else strands[::-1]
         left.append(rising)
         right.append(falling[::-1])
-        height += 2.0 * HIGH + GAP
+        height += 2.0 * high + gap
     for strand in strands:
         end = strand[-1][-1]
         out = np.array([np.sign(end[0]), 0.0, RISE])

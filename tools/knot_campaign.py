@@ -154,7 +154,11 @@ def tie(first: int, last: int) -> None:
         report(f"{name}: invariant right", right[name], n)
     _, square, granny = np.array(forces).T
     below = np.minimum(square, granny) < 0.95 * MOST
-    report("granny slips at a lower force than square, of those that slip", int((granny < square)[below].sum()), int(below.sum()))
+    report(
+        "granny slips at a lower force than square, of those that slip",
+        int((granny < square)[below].sum()),
+        int(below.sum()),
+    )
 
 
 def hold(first: int, last: int) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tools.knot_campaign import KNOTS, KnotBench
 
+from tools.knot_campaign import KNOTS, KnotBench
 from trocar.errors import TrocarError
-from trocar.simulation import Filament, Scene, SceneArm
+from trocar.simulation import Filament, Scene, SceneArm, load_scene
 from trocar.simulation.knots import knot
 from trocar.simulation.objects.filament_steps import FilamentSteps, Material, TouchedSolid, resampled
 from trocar.simulation.skills import Hands, knot_scene, loose_knot, tighten_knot
@@ -87,7 +87,8 @@ def test_two_arms_pull_a_square_knot_tight():
     scene = knot_scene(rod=1e-3)
     hands, thread = Hands(scene), scene.objects["thread"]
     result = tighten_knot(hands, tension=0.2)
-    assert result.reached and result.knot.throws == (1, -1)
+    assert result.reached
+    assert result.knot.throws == (1, -1)
     # each arm feels the force of its end, and nothing else of the thread
     applied = scene.data.xfrc_applied[scene.data.xfrc_applied.any(axis=1), :3]
     assert sorted(np.linalg.norm(applied, axis=1)) == pytest.approx(sorted(thread.tension), rel=1e-6)
@@ -116,9 +117,35 @@ def test_the_same_start_gives_the_same_bits_and_a_snapshot_continues_them():
     assert np.abs(first.objects["thread"].points[0] - start[0]).max() < 1e-12
 
 
+def test_a_scene_file_has_a_filament(tmp_path):
+    file = tmp_path / "thread.toml"
+    file.write_text("""
+[arms.PSM1]
+arm = "PSM"
+[[objects]]
+name = "post"
+shape = "cylinder"
+position = [0.2, 0.0, -0.1]
+radius = 0.002
+length = 0.02
+[[objects]]
+name = "thread"
+shape = "filament"
+points = [[0.2, 0.0, -0.1], [0.23, 0.0, -0.1]]
+first_end = "post"
+rod = 0.001
+""")
+    scene = load_scene(file)
+    thread = scene.objects["thread"]
+    weight = 1100.0 * np.pi * 0.125e-3**2 * 0.03 * 9.81
+    scene.step({"PSM1": np.zeros(scene.arms["PSM1"].n)})
+    assert len(thread.points) == 31
+    assert 0.0 < thread.tension[0] < weight
+
+
 def test_bad_threads_are_refused():
-    straight = [[0.0, 0.0, -0.1], [0.05, 0.0, -0.1]]
-    with pytest.raises(TrocarError, match="it must have a length of"):
+    straight = [[0.2, 0.0, -0.1], [0.25, 0.0, -0.1]]
+    with pytest.raises(TrocarError, match="it must be 1 to"):
         Filament("thread", [[0.0, 0.0, 0.0], [1e-4, 0.0, 0.0]])
     with pytest.raises(TrocarError, match="must be a line"):
         Filament("thread", [[0.0, 0.0]])

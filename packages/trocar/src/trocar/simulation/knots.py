@@ -61,7 +61,7 @@ class Knot:
 
     @property
     def name(self) -> str:
-        """"unknot", "overhand", "square", "granny", "surgeon's", ..., its throws, or "other"."""
+        """ "unknot", "overhand", "square", "granny", "surgeon's", ..., its throws, or "other"."""
         if self.throws is None:
             return "other"
         mirrored = tuple(sorted((-turns for turns in self.throws), key=_order))
@@ -250,7 +250,7 @@ def _quotient(dividend: Polynomial, divisor: Polynomial) -> dict[int, int]:
 def _known() -> dict[frozenset[tuple[int, int]], tuple[int, ...]]:
     """Throws by Jones polynomial, of all knots of at most MAX_THROWS throws."""
     turns = sorted((turn for turn in range(-MAX_TURNS, MAX_TURNS + 1) if turn), key=_order)
-    known = {}
+    known: dict[frozenset[tuple[int, int]], tuple[int, ...]] = {}
     for count in range(MAX_THROWS + 1):
         for throws in combinations_with_replacement(turns, count):
             polynomial: Polynomial = {0: 1}

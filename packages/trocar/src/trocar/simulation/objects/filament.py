@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -75,8 +75,8 @@ class Filament(SceneObject):
         length = float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
         if not 2.0 * self.rod <= length <= MAX_MASSES * self.rod:
             raise TrocarError(
-                f"{self.name} is {1e3 * length:.3g} mm long: with rods of {1e3 * self.rod:.3g} mm it must have a length "
-                f"of {2e3 * self.rod:.3g} to {1e3 * MAX_MASSES * self.rod:.3g} mm; change points or rod"
+                f"{self.name} is {1e3 * length:.3g} mm long: with rods of {1e3 * self.rod:.3g} mm it must be "
+                f"{2e3 * self.rod:.3g} to {1e3 * MAX_MASSES * self.rod:.3g} mm long; change points or rod"
             )
         if not isinstance(self.ends, Sequence) or len(self.ends) != 2:
             raise TrocarError(f"ends of {self.name} are two names of arms or solids, or None, got {self.ends!r}")
@@ -95,7 +95,9 @@ class Filament(SceneObject):
         spec.worldbody.add_body(name=OBJECT + self.name)
         for body in arms:
             # a part of the link without a mass or a shape, on which nothing else acts
-            if body.name.rpartition("/")[2] in FINGERS or any(_touched(int(geom.type), geom.contype) for geom in body.geoms):
+            if body.name.rpartition("/")[2] in FINGERS or any(
+                _touched(int(geom.type), geom.contype) for geom in body.geoms
+            ):
                 body.add_body(name=OBJECT + self.name + self.apart + body.name)
 
     def placed(self, model: mujoco.MjModel, data: mujoco.MjData) -> PlacedFilament:
@@ -134,8 +136,11 @@ class PlacedFilament(PlacedObject):
         self.steps = FilamentSteps(points, rod, thing.material, list(self._holders), model.opt.gravity, solids)
         bodies = model.geom_bodyid[self._geoms]
         # bodies of arms that it touches or that hold it, and the body of each that carries its forces
-        carriers = {i: names.index(on) for i, name in enumerate(names) if (on := OBJECT + thing.name + thing.apart + name)
-                    in names}
+        carriers = {
+            i: names.index(on)
+            for i, name in enumerate(names)
+            if (on := OBJECT + thing.name + thing.apart + name) in names
+        }
         self._carriers = {i: carrier for i, carrier in carriers.items() if i in {*bodies, *self._holders.values()}}
         in_hand = round(IN_HAND / rod)
         for end, holder in self._holders.items():
@@ -152,7 +157,7 @@ class PlacedFilament(PlacedObject):
 
     def _holder(self, end: str, names: Sequence[str]) -> int:
         """The body that holds an end: a finger of an arm, or a fixed solid."""
-        for name in (f"{end}/{FINGERS[0]}", FINGERS[0], OBJECT + end):
+        for name in (OBJECT + end, f"{end}/{FINGERS[0]}", FINGERS[0]):  # the last one of a single arm
             if name in names:
                 body = names.index(name)
                 break
@@ -208,8 +213,9 @@ class PlacedFilament(PlacedObject):
     @property
     def tension(self) -> tuple[float, float]:
         """Force of the thread on the holders of its two ends in the last step [N]; 0 at a free end."""
-        first, last = (float(np.linalg.norm(self.steps.force[i])) if i in self._holders else 0.0
-                       for i in (0, len(self._start) - 1))
+        first, last = (
+            float(np.linalg.norm(self.steps.force[i])) if i in self._holders else 0.0 for i in (0, len(self._start) - 1)
+        )
         return first, last
 
     @property

@@ -27,8 +27,8 @@ from trocar.spatial import Array
 SOURCE = Path(__file__).with_name("filament.c")
 KINDS = ("sphere", "capsule", "cylinder", "box")  # of solids, in the order of filament.c
 FULL = -2  # the C function's result when there are more contacts than places for them
-# Stiffness of a contact over Young's modulus times diameter. Two crossed cylinders at 1 N (Hertz) have 0.2 at an overlap
-# of 0.3 radii; threads in a knot touch along lines, which is stiffer.
+# Stiffness of a contact over Young's modulus times diameter. Two crossed cylinders of 0.25 mm at 1 N (Hertz) have 0.2,
+# at an overlap of 0.3 radii; threads in a knot touch along lines, which is stiffer.
 CONTACT = 0.5
 GRIP = 0.7  # stiffness of friction over that of the normal force
 DAMPING = 0.1  # of all springs, over their critical damping
@@ -214,8 +214,9 @@ class FilamentSteps:
     def memory(self) -> Any:
         """The state; assign it to restore it bit for bit."""
         rods, solids = self._counts.tolist()
-        contacts = [array[k][:count].copy() for k, count in enumerate((rods, solids)) for array in
-                    (self._pairs, self._springs)]
+        contacts = [
+            array[k][:count].copy() for k, count in enumerate((rods, solids)) for array in (self._pairs, self._springs)
+        ]
         return *(array.copy() for array in self._arrays), contacts
 
     @memory.setter

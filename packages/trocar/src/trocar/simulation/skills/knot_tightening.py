@@ -13,7 +13,7 @@ from trocar.simulation.objects.filament import PlacedFilament
 from trocar.simulation.skills.hands import Hands
 
 STROKE, SPEED = 1e-3, 0.02  # of one hand at a time [m, m/s]
-LONGEST = 0.08  # distance that each hand moves at most [m]
+MAX_WAY = 0.08  # distance that each hand moves at most [m]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def tighten_knot(hands: Hands, thread: str = "thread", tension: float = 1.0) -> 
         raise TrocarError(f"{thread!r} is not a Filament of the scene whose two ends are held by arms")
     checks.positive("tension", tension, "N")
     arms, start = [str(end) for end in placed.thing.ends], hands.scene.time
-    for _ in range(int(LONGEST / STROKE)):
+    for _ in range(int(MAX_WAY / STROKE)):
         if min(placed.tension) >= tension:
             break
         for k, arm in enumerate(arms):

@@ -37,6 +37,21 @@ def test_the_command_line_loads_no_engine_before_a_command_runs():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        ("trocar.load_mechanism('PSM')", ("scipy.linalg", "scipy.stats", "scipy.signal", "mujoco", "matplotlib")),
+        ("trocar.Simulator('PSM')", ("scipy.linalg", "scipy.stats", "scipy.signal", "pinocchio", "matplotlib")),
+        ("from trocar.view import pages", ("scipy.stats", "matplotlib")),
+    ],
+)
+def test_programs_load_only_what_they_use(code, absent):
+    """SciPy's statistics alone take longer to import than numpy and MuJoCo."""
+    show = f"import sys, trocar; {code}; print([name for name in {absent} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
 def test_dir_lists_exactly_the_public_names_and_packages():
     code = "import trocar as tr; tr.Simulator; tr.render; print(*dir(tr))"
     listed = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split())

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from train import stub_torchvision
 
-FILE = Path(__file__).parents[2] / "packages" / "lerobot-robot-dvrk" / "envhub" / "env.py"
+FILE = Path(__file__).parents[2] / "packages" / "lerobot-env-trocar" / "envhub" / "env.py"
 STEPS = 60
 
 

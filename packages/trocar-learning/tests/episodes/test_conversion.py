@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -212,24 +211,3 @@ def test_the_lerobot_robot_reads_and_commands_topics(monkeypatch):
     del bus.messages["PSM2/measured_cp"]
     with pytest.raises(TrocarError, match="PSM2/measured_cp"):
         topics.observation()
-
-
-def test_the_envhub_file_makes_vector_environments(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "packages" / "lerobot-robot-dvrk" / "envhub"))
-    monkeypatch.delitem(sys.modules, "env", raising=False)
-    envhub = importlib.import_module("env")
-    monkeypatch.setattr(envhub, "TASKS", ("Reach",))
-    env = envhub.make_env(n_envs=2)["trocar"][0]
-    observation, _ = env.reset(seed=0)
-    assert observation["agent_pos"].shape == (2, 16)
-    assert observation["environment_state"].shape == (2, 6)  # as observation.environment_state of a data set
-    goal = observation["environment_state"][:, 3:6]
-    for _ in range(150):  # commanded tips as in the actions of a data set
-        action = observation["agent_pos"].copy()
-        action[:, :3] = goal
-        observation, _, over, _, info = env.step(action)
-        if over.any():
-            break
-    assert info["is_success"].any()
-    assert env.call("task_description")[0].startswith("Move the tip")
-    env.close()

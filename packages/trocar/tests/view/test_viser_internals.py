@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 
 import viser
-from viser import _messages
+from viser import _icons, _messages
 from viser.infra import _infra
 
 from tests.support.waiting import TIMEOUT
@@ -38,6 +38,17 @@ def test_a_node_that_has_gone_with_its_parent_is_removed_without_a_warning():
         remove_node(child)
         with pytest.warns(UserWarning, match="already removed"):
             child.remove()
+    finally:
+        server.stop()
+
+
+def test_the_archive_of_icons_is_read_once():
+    server = serve(port=0)
+    try:
+        _icons.svg_from_icon.cache_clear()
+        path = _icons.ICONS_DIR / "tabler-icons.zip"
+        assert _icons.zipfile.ZipFile(path) is _icons.zipfile.ZipFile(path)
+        assert [_icons.svg_from_icon(name)[:4] for name in (viser.Icon.HOME, viser.Icon.EQUAL)] == ["<svg"] * 2
     finally:
         server.stop()
 

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow
 
 from trocar.files import write_whole
+from trocar_learning.episodes import features as f
 from trocar_learning.episodes import lerobot_tables as tables
 from trocar_learning.episodes.data_set import CHUNK, DataSet
 from trocar_learning.episodes.films import joined
@@ -45,6 +46,7 @@ class _Files:
     def add(self, number: int, episode: Any) -> None:
         columns = tables.numbers(episode, number, self.first)
         rows = tables.table(episode, columns)
+        rows = rows.rename_columns([_trainable(name) for name in rows.column_names])
         if self._tables and sum(part.nbytes for part in self._tables) + rows.nbytes > DATA_SIZE * 2**20:
             self._write_data()
         self._tables.append(rows)
@@ -100,8 +102,14 @@ class _Files:
         write_metadata(data, episode.features, episode.fps, episode.instruction)
         more: dict[str, Any] = {"data_files_size_in_mb": DATA_SIZE, "video_files_size_in_mb": VIDEO_SIZE}
         more |= {"fps": episode.fps, "data_path": DATA, "video_path": VIDEO if self._film_files else None}
-        content = tables.info(data, tables.stored_features(episode), VERSION, **more)
+        stored = {_trainable(name): feature for name, feature in tables.stored_features(episode).items()}
+        content = tables.info(data, stored, VERSION, **more)
         write_whole(meta / "info.json", tables.json_text(content))
+
+
+def _trainable(name: str) -> str:
+    """Name of a feature: lerobot's trainer takes whatever is named an observation for numbers, tools too."""
+    return name.removeprefix("observation.") if f.is_text(name) else name
 
 
 def _place(count: int) -> dict[str, int]:

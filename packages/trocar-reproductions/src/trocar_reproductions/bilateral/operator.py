@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.signal import butter, sosfilt
 
 from trocar.errors import TrocarError, check_known
 from trocar.mechanics import Mechanism
@@ -199,6 +199,8 @@ def tremor_noise(steps: int, dt: float, rms: float, seed: int) -> Array:
         return np.zeros((steps, 3))
     lead = round(1.0 / dt)  # discards the transient of the filter
     noise = np.random.default_rng(seed).normal(size=(steps + lead, 3))
-    shaken = sosfilt(butter(2, TREMOR_BAND, "bandpass", fs=1.0 / dt, output="sos"), noise, axis=0)[lead:]
+    shaken = scipy.signal.sosfilt(
+        scipy.signal.butter(2, TREMOR_BAND, "bandpass", fs=1.0 / dt, output="sos"), noise, axis=0
+    )[lead:]
     scale: Array = rms / np.sqrt(np.mean(shaken**2, axis=0))
     return np.asarray(shaken * scale)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from scipy.interpolate import CubicSpline
-from scipy.signal import butter, filtfilt
+import scipy
 from scipy.spatial.transform import Rotation
 
 from trocar.control import Reference, Setpoint
@@ -170,11 +169,14 @@ class MeasuredMotion:
                 f"excitation; it has {len(recording)} rows, {1e3 * period:.3g} ms apart"
             )
         self.t, self.tau = recording.t, np.asarray(recording.tau)[:, ARM]
-        measured, velocity = (filtfilt(*butter(6, 0.16965), x[:, ARM], axis=0) for x in (recording.q, recording.dq))
-        speed = CubicSpline(self.t, velocity)
+        measured, velocity = (
+            scipy.signal.filtfilt(*scipy.signal.butter(6, 0.16965), x[:, ARM], axis=0)
+            for x in (recording.q, recording.dq)
+        )
+        speed = scipy.interpolate.CubicSpline(self.t, velocity)
         integral = speed.antiderivative()
-        drift = filtfilt(*butter(2, 0.2 / (rate / 2)), measured - integral(self.t), axis=0)
-        slow = CubicSpline(self.t, drift)
+        drift = scipy.signal.filtfilt(*scipy.signal.butter(2, 0.2 / (rate / 2)), measured - integral(self.t), axis=0)
+        slow = scipy.interpolate.CubicSpline(self.t, drift)
         self._q = lambda t: integral(t) + slow(t)
         self._dq = lambda t: speed(t) + slow(t, 1)
         self.q, self.dq = (np.pad(f(self.t), ((0, 0), (0, 4))) for f in (self._q, self._dq))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from matplotlib.figure import Figure
-from scipy.signal import lfilter
 
 from trocar.demo.effort_figures import ENGINE, MODEL
 from trocar.demo.torque_control import ARM, R_WORLD_BASE, START, ideal_error
@@ -36,7 +36,7 @@ PERIOD = 1e-2  # control period of the program, Section IV-B [s]
 
 def low_pass(values: Array) -> Array:
     """Their acceleration filter: first order, gain 1, delay of 0.56 samples, starting from rest."""
-    filtered: Array = lfilter([0.5363, 0.2984], [1.0, -0.1653], values, axis=0)
+    filtered: Array = scipy.signal.lfilter([0.5363, 0.2984], [1.0, -0.1653], values, axis=0)
     return filtered
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.signal import butter, filtfilt
+import scipy
 
 from trocar.demo.torque_control import ARM, rms
 from trocar.mechanics import Mechanism, load_mechanism
@@ -142,7 +142,7 @@ def mirrored_force(
 
 def below_noise(values: Array, period: float) -> Array:
     """The part of signals (N, 3) below the frequencies of the solver's noise."""
-    low: Array = filtfilt(*butter(4, SOLVER_NOISE * 2 * period), values, axis=0)
+    low: Array = scipy.signal.filtfilt(*scipy.signal.butter(4, SOLVER_NOISE * 2 * period), values, axis=0)
     return low
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import least_squares
+import scipy
 
 from trocar.arms.arm import GRAVITY
 from trocar.arms.parameters import Inertia, Parameters, load_parameters
@@ -81,7 +81,7 @@ def unlimited(p: Array, corrected: bool, starts: int = 24) -> Array:
     solutions: list[Array] = []
     exact = dict.fromkeys(("xtol", "ftol", "gtol"), 1e-15)
     for start in np.random.default_rng(0).uniform(-3.0, 3.0, (starts, 3)):
-        fit = least_squares(lambda x: table(np.pad(x, (0, 3)), corrected)[-1][:3, 3] - p, start, **exact)
+        fit = scipy.optimize.least_squares(lambda x: table(np.pad(x, (0, 3)), corrected)[-1][:3, 3] - p, start, **exact)
         q = np.array([*(np.pi - (np.pi - fit.x[:2]) % (2 * np.pi)), fit.x[2]])
         if fit.cost < 1e-20 and not any(np.allclose(q, other, atol=1e-6) for other in solutions):
             solutions.append(q)

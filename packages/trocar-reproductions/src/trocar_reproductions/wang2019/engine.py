@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from scipy.interpolate import CubicSpline
+import scipy
 
 from trocar.arms.parameters import Parameters
 from trocar.identification.pipeline import Identified, prepared, recalibrate
@@ -51,8 +51,10 @@ def servoed(parameters: Parameters | Path, recording: Recording, seconds: float)
     mechanism = sim.mechanism
     signals, T = _signals(recording)
     q, dq, ddq = (x @ T.T for x in (signals.q, signals.dq, signals.ddq))
-    path = CubicSpline(signals.t, q)
-    forward = CubicSpline(signals.t, mechanism.inverse_dynamics(q, dq, ddq) + mechanism.friction_along(q, 1.0, dq))
+    path = scipy.interpolate.CubicSpline(signals.t, q)
+    forward = scipy.interpolate.CubicSpline(
+        signals.t, mechanism.inverse_dynamics(q, dq, ddq) + mechanism.friction_along(q, 1.0, dq)
+    )
     sim.place(q[0], dq[0])
     steps = round(seconds / sim.timestep)
     tau = np.empty((steps, 7))
@@ -91,7 +93,7 @@ def forward_prediction(
     signals, T = _signals(recording)
     q, dq = (x @ T.T for x in (signals.q, signals.dq))
     measured = signals.tau if under == "recorded" else efforts(mechanism, T, signals)
-    tau = CubicSpline(signals.t, measured @ np.linalg.inv(T) - mechanism.effort_bias)
+    tau = scipy.interpolate.CubicSpline(signals.t, measured @ np.linalg.inv(T) - mechanism.effort_bias)
     z = mechanism.drives.states(q)
     steps = [round(h / sim.timestep) for h in horizons]
     ahead = [round(h * signals.rate) for h in horizons]

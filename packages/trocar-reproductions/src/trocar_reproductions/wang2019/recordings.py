@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import root_scalar
+import scipy
 
 from trocar.arms.parameters import Parameters
 from trocar.control.observers import MomentumObserver, PayloadEstimate, PointMass, estimate_payload
@@ -111,7 +111,7 @@ class IdentifiedArm:
             return self.payload(early, point, fitted(mass)).mass - mass
 
         first_guess = self.payload(early, point, self.parameters).mass
-        solution = root_scalar(gap, x0=first_guess, x1=first_guess + 0.01, xtol=1e-4, maxiter=12)
+        solution = scipy.optimize.root_scalar(gap, x0=first_guess, x1=first_guess + 0.01, xtol=1e-4, maxiter=12)
         if not solution.converged:
             raise TrocarError(f"the joint fit of mass and friction did not converge: {solution.flag}")
         return fitted(solution.root)

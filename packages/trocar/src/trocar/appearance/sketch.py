@@ -19,8 +19,8 @@ from typing import Any
 
 import mujoco
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from trocar.arms.tables import DATA
 from trocar.spatial import Array, quaternion
@@ -133,7 +133,7 @@ class Drawing:
             centre = np.array(geom["pos"])
             geom["pos"] = f(centre[None])[0]
             if "quat" in geom:  # a box
-                R = Rotation.from_quat(geom["quat"], scalar_first=True).as_matrix()
+                R = scipy.spatial.transform.Rotation.from_quat(geom["quat"], scalar_first=True).as_matrix()
                 geom["size"] = np.linalg.norm(f(centre + (R * geom["size"]).T) - geom["pos"], axis=1)
 
 

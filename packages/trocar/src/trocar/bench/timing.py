@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binom
+import scipy
 
 from trocar.errors import TrocarError
 from trocar.spatial import Array
@@ -43,7 +43,8 @@ class Timing(NamedTuple):
     def of(cls, rounds: Array) -> Timing:
         """The figure of values (n,), one per round."""
         ordered, n = np.sort(rounds), len(rounds)
-        k = max(int(binom.ppf(0.025, n, 0.5)), 1)  # the k-th smallest and largest value: an interval for any law
+        # the k-th smallest and largest value: an interval for any law
+        k = max(int(scipy.stats.binom.ppf(0.025, n, 0.5)), 1)
         return cls(float(np.median(rounds)), float((ordered[n - k] - ordered[k - 1]) / (2.0 * np.median(rounds))))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import approx_fprime, least_squares
+import scipy
 
 from trocar.arms import Arm, Geometry, load_arm, published
 from trocar.calibration.linkage import DISTANCES, Linkage, axes_of
@@ -67,7 +67,7 @@ def fit_lengths(linkage: Linkage, frames: str, parts: Sequence[Linkage] = ()) ->
         return misfit(linkage, load_arm(arm, geometry(x)), *turned(x))
 
     x0 = np.concatenate([start, [orientation(linkage, load_arm(arm, frames))], [0.0] * with_offset])
-    J = approx_fprime(x0, residual, 1e-7)
+    J = scipy.optimize.approx_fprime(x0, residual, 1e-7)
     undecided = np.flatnonzero(np.linalg.norm(J, axis=0)[: len(free)] < 1e-6)  # no measured axis depends on them
     move = np.setdiff1d(np.arange(x0.size), undecided)
 
@@ -76,7 +76,7 @@ def fit_lengths(linkage: Linkage, frames: str, parts: Sequence[Linkage] = ()) ->
         x[move] = y
         return x
 
-    solution = least_squares(
+    solution = scipy.optimize.least_squares(
         lambda y: residual(moved(y)), x0[move], method="lm", x_scale="jac", xtol=1e-15, ftol=1e-15, gtol=1e-15
     )
     if solution.status <= 0:

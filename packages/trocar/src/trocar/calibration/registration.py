@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
+import scipy
 from scipy.spatial.transform import Rotation
 
 from trocar.calibration.axes import MIN_ROWS
@@ -131,7 +131,9 @@ def register(mechanism: Mechanism, q: Array, T_camera_marker: Array) -> Registra
         x[columns] = y
         return x
 
-    solution = least_squares(lambda y: residual(full(y)), np.zeros(columns.size), xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    solution = scipy.optimize.least_squares(
+        lambda y: residual(full(y)), np.zeros(columns.size), xtol=1e-15, ftol=1e-15, gtol=1e-15
+    )
     if not solution.success:
         raise TrocarError(f"the registration does not converge: {solution.message}")
     x, left = full(solution.x), solution.fun.reshape(-1, 6)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from scipy.integrate import solve_ivp
+import scipy
 
 from trocar.arms import ARMS
 from trocar.demo import figures, spiral
@@ -91,7 +91,9 @@ def engine_against_equations() -> list[Claim]:
     def rate(_: float, x: Array) -> Array:
         return np.concatenate([x[7:], mechanism.forward_dynamics(x[:7], x[7:], np.zeros(7))])
 
-    end = solve_ivp(rate, (0.0, 1.0), np.concatenate([q, dq]), method="DOP853", rtol=1e-10, atol=1e-12).y[:7, -1]
+    end = scipy.integrate.solve_ivp(
+        rate, (0.0, 1.0), np.concatenate([q, dq]), method="DOP853", rtol=1e-10, atol=1e-12
+    ).y[:7, -1]
     energy = mechanism.kinetic_energy(sim.q, sim.dq) + mechanism.potential_energy(sim.q) - start
     differences = (np.abs(sim.q - end)[[0, 1]].max(), abs(sim.q[2] - end[2]), rcm, abs(float(energy)))
     return TABLE.claims("PSM: two engines, 1 s, {row}", differences)

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import cvxpy as cp
 import numpy as np
+import scipy
 from scipy.linalg import cho_factor, cho_solve
-from scipy.ndimage import uniform_filter1d
-from scipy.optimize import nnls
 
 from trocar.errors import TrocarError
 from trocar.identification.consistency import Prior, solve
@@ -38,7 +37,9 @@ def expanded(problem: Design, G: Array, h: Array) -> Array:
     S = A[np.ix_(N, N)] - coupling @ cho_solve(inner, coupling.T)
     L = np.linalg.cholesky(S)
     theta = np.empty(len(h))
-    theta[N], _ = nnls(L.T, np.linalg.solve(L, h[N] - coupling @ cho_solve(inner, h[F])), maxiter=100 * len(N))
+    theta[N], _ = scipy.optimize.nnls(
+        L.T, np.linalg.solve(L, h[N] - coupling @ cho_solve(inner, h[F])), maxiter=100 * len(N)
+    )
     theta[F] = cho_solve(inner, h[F] - coupling.T @ theta[N])
     return theta
 
@@ -155,7 +156,7 @@ def disturbance(X: Array, residual: Array, rows: Array, rate: float) -> Array:
     count = len(e)
     width = 2 * round(0.5 * BAND * count / rate) + 1
     power = np.abs(np.fft.fft(e)) ** 2 / max(1, rows.sum())
-    spectrum = uniform_filter1d(power, width, mode="wrap")
+    spectrum = scipy.ndimage.uniform_filter1d(power, width, mode="wrap")
     F = np.fft.fft(X, axis=0) * np.sqrt(spectrum)[:, None]
     return np.asarray((F.real.T @ F.real + F.imag.T @ F.imag) / count)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular
+import scipy
 
 from trocar.mechanics.kinematics import Motion, Tree, apply, cross, into
 from trocar.spatial import Array, skew
@@ -160,13 +160,13 @@ def base_parameters(
     scale = np.linalg.norm(W, axis=0)
     seen = scale > 1e-10 * scale.max()  # the other columns are zero up to rounding
     W = np.where(seen, W, 0.0) / np.where(seen, scale, 1.0)
-    R, order = qr(W, mode="r", pivoting=True)
+    R, order = scipy.linalg.qr(W, mode="r", pivoting=True)
     values = np.linalg.svd(R[: W.shape[1]], compute_uv=False)  # equal to those of W, which is tall while R is small
     rank = int((values > 1e-9 * values[0]).sum())
     independent, dependent = np.sort(order[:rank]), order[rank:]
     # keep columns in the order of `independent`, so that names stay in reading order
     Q, R1 = np.linalg.qr(W[:, independent])
-    K = solve_triangular(R1, Q.T @ W[:, dependent])
+    K = scipy.linalg.solve_triangular(R1, Q.T @ W[:, dependent])
     B = np.zeros((rank, W.shape[1]))
     B[np.arange(rank), independent] = 1.0
     B[:, dependent] = np.where(seen[dependent], K * scale[dependent], 0.0) / scale[independent][:, None]

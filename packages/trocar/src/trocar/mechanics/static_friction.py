@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import linprog, root
 
 from trocar.errors import TrocarError
 from trocar.mechanics.mechanism import Mechanism
@@ -49,7 +49,7 @@ def presliding(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> Array:
         return np.asarray((F * -np.expm1(-np.abs(s) / drives.delta) * np.sign(s)) @ A - effort)
 
     stiffness = A.T @ ((F / drives.delta)[:, None] * A)
-    solution = root(excess, np.linalg.lstsq(stiffness, effort, rcond=None)[0], tol=1e-12)
+    solution = scipy.optimize.root(excess, np.linalg.lstsq(stiffness, effort, rcond=None)[0], tol=1e-12)
     if np.abs(solution.fun).max() > 1e-6 * np.abs(effort).max():
         raise TrocarError(f"no rest position was found: {solution.message}")
     return np.asarray(solution.x)
@@ -72,7 +72,7 @@ def _share(A: Array, F: Array, effort: Array) -> float:
     """Smallest x with A' f = effort and |f_i| <= x F_i, by a linear program in (f / F, x)."""
     A, F = A[F > 0], F[F > 0]
     m, n = A.shape
-    solution = linprog(
+    solution = scipy.optimize.linprog(
         np.eye(m + 1)[-1],
         A_ub=np.column_stack([np.vstack([np.eye(m), -np.eye(m)]), -np.ones(2 * m)]),
         b_ub=np.zeros(2 * m),

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from trocar import checks
 from trocar.arms.structure import GimballedArm, Shaft
@@ -129,7 +129,7 @@ class Workspace:
         u, a, b = _unit_cube(orientations, 3, "sobol", seed).T * [[1.0], [2 * np.pi], [2 * np.pi]]
         r, s = np.sqrt(1.0 - u), np.sqrt(u)
         quaternions = np.stack([r * np.sin(a), r * np.cos(a), s * np.sin(b), s * np.cos(b)], -1)
-        flat, R = points.reshape(-1, 3), Rotation.from_quat(quaternions).as_matrix()
+        flat, R = points.reshape(-1, 3), scipy.spatial.transform.Rotation.from_quat(quaternions).as_matrix()
         share = np.empty(len(flat))
         rows = max(1, CHUNK // len(R))
         for start in range(0, len(flat), rows):

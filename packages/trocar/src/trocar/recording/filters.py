@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.interpolate import CubicSpline, PchipInterpolator
-from scipy.signal import butter, filtfilt
+import scipy
 
 from trocar.errors import TrocarError
 from trocar.recording.motor_columns import UNITS
@@ -56,7 +55,7 @@ def filtered(
     if grid.tau is not None:
         channels["tau"] = lowpass(grid.tau, chosen, rate)
     if grid is not recording:
-        channels = {name: CubicSpline(grid.t, x, axis=0)(recording.t) for name, x in channels.items()}
+        channels = {name: scipy.interpolate.CubicSpline(grid.t, x, axis=0)(recording.t) for name, x in channels.items()}
     return replace(recording, **channels)
 
 
@@ -74,10 +73,10 @@ def lowpass(x: Array, cutoff: float, rate: float) -> Array:
         return x
     if not 0 < cutoff < 0.5 * rate:
         raise TrocarError(f"a cut-off of {cutoff} Hz needs more than {2 * cutoff:g} samples per second, got {rate:g}")
-    b, a = butter(ORDER, cutoff, fs=rate)
+    b, a = scipy.signal.butter(ORDER, cutoff, fs=rate)
     if len(x) <= 3 * max(len(a), len(b)):
         raise TrocarError(f"{len(x)} rows are too few to filter; record at least a few seconds")
-    return np.asarray(filtfilt(b, a, x, axis=0))
+    return np.asarray(scipy.signal.filtfilt(b, a, x, axis=0))
 
 
 def derivative(x: Array, rate: float) -> Array:
@@ -116,7 +115,9 @@ def uniform(recording: Recording) -> Recording:
     t = recording.t[0] + step * np.arange(int((recording.t[-1] - recording.t[0]) / step) + 1)
 
     channels = {name: x for name in UNITS if (x := getattr(recording, name)) is not None}
-    resampled: dict[str, Any] = {name: CubicSpline(recording.t, x, axis=0)(t) for name, x in channels.items()}
+    resampled: dict[str, Any] = {
+        name: scipy.interpolate.CubicSpline(recording.t, x, axis=0)(t) for name, x in channels.items()
+    }
     return replace(recording, t=t, **resampled, commands={}, extra={}, extra_units={})
 
 
@@ -147,7 +148,7 @@ def refilled(x: Array, repeated: Array) -> Array:
     if len(known) < 2:
         raise TrocarError("nothing moves in the recording: every position is constant")
     filled = np.array(x)  # after the last new row the arm is at rest; keep the recorded values
-    filled[: known[-1]] = PchipInterpolator(known, x[known], axis=0)(rows[: known[-1]])
+    filled[: known[-1]] = scipy.interpolate.PchipInterpolator(known, x[known], axis=0)(rows[: known[-1]])
     return filled
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import scipy
 
 from trocar.errors import TrocarError
 from trocar.files import write_whole
@@ -184,6 +184,6 @@ def _poses(body: str, table: Array, columns: dict[str, int], lines: list[int], p
     T = np.full((len(table), 4, 4), np.nan)
     T[seen] = np.eye(4)
     if seen.any():
-        T[seen, :3, :3] = Rotation.from_quat(wxyz[seen], scalar_first=True).as_matrix()
+        T[seen, :3, :3] = scipy.spatial.transform.Rotation.from_quat(wxyz[seen], scalar_first=True).as_matrix()
     T[seen, :3, 3] = p[seen]
     return T

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import CubicSpline
+import scipy
 
 from trocar.arms import ARMS
 from trocar.arms.parameters import set_names
@@ -174,7 +174,7 @@ def motion(track: Track, lower: Array, upper: Array) -> Callable[[float], Setpoi
     if len(t) > SHORT:
         dense = lowpass(dense, CUTOFF, (len(t) - 1) / track.duration)
     # clip last, because filters overshoot
-    spline = CubicSpline(t, np.clip(dense, lower, upper), bc_type="natural")
+    spline = scipy.interpolate.CubicSpline(t, np.clip(dense, lower, upper), bc_type="natural")
     derivatives = spline.derivative(1), spline.derivative(2)
 
     def reference(time: float) -> Setpoint:

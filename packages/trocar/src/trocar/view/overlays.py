@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 import viser
 from numpy.typing import ArrayLike
-from scipy.optimize import isotonic_regression
 
 from trocar.arms.arm import Arm, Loop
 from trocar.mechanics.workspace import Workspace
@@ -308,5 +308,5 @@ def spread(heights: Array, spacing: float) -> Array:
     steps = spacing * np.arange(len(heights))
     # h[k + 1] - h[k] >= spacing: minus k times the spacing, the heights must not decrease
     result = np.empty(len(heights))
-    result[order] = isotonic_regression(np.asarray(heights, dtype=float)[order] - steps).x + steps
+    result[order] = scipy.optimize.isotonic_regression(np.asarray(heights, dtype=float)[order] - steps).x + steps
     return result

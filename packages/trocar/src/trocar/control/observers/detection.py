@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
-from scipy.signal import lfilter
 
 from trocar import checks
 from trocar.errors import TrocarError
@@ -210,6 +210,6 @@ class ContactDetector(Detector):
             white = (x[p:, j] - foretold) / self._deviation[j]
             for begun in range(1, self._length + 1):  # number of blocks since the step began, including the current one
                 mark = self._mark[:begun, j]
-                size = lfilter(mark[::-1], [1.0], white) / np.linalg.norm(mark)
+                size = scipy.signal.lfilter(mark[::-1], [1.0], white) / np.linalg.norm(mark)
                 np.maximum(spread[p:, j], np.abs(size), out=spread[p:, j])
         return spread

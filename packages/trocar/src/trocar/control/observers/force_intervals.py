@@ -15,9 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.ndimage import maximum_filter1d
-from scipy.stats import norm
 
 from trocar import checks
 from trocar.control.observers.detection import ResidualStatistics
@@ -64,7 +63,9 @@ class FreeResiduals:
         sigma = np.asarray(deviations, dtype=float)
         if sigma.shape != (3,) or not (np.isfinite(sigma) & (sigma > 0)).all():
             raise TrocarError(f"standard deviations must be three positive numbers [N m, N], got {deviations!r}")
-        return cls(np.zeros(3), np.diag(sigma**2), np.full(3, norm.ppf(0.5 + 0.5 * LEVEL)), np.zeros(3), source)
+        return cls(
+            np.zeros(3), np.diag(sigma**2), np.full(3, scipy.stats.norm.ppf(0.5 + 0.5 * LEVEL)), np.zeros(3), source
+        )
 
     @classmethod
     def along(cls, mechanism: Mechanism, recording: Recording, bandwidth: float = BANDWIDTH) -> FreeResiduals:
@@ -192,7 +193,7 @@ def _forces(watched: _Watched, inverse: Array, free: FreeResiduals, port: float)
     change = np.abs(np.einsum("nij,nj->ni", inverse, watched.change))
     half_widths = (
         free.factor * spread,
-        np.maximum(maximum_filter1d(change, watched.window, axis=0) - free.change * spread, 0.0),
+        np.maximum(scipy.ndimage.maximum_filter1d(change, watched.window, axis=0) - free.change * spread, 0.0),
         np.einsum("nij,nj->ni", np.abs(inverse), watched.doubt),
         port * np.abs(inverse[:, :, 2]),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.signal import lfilter
+import scipy
 
 from trocar.control.observers.detection import MARGIN, ResidualStatistics
 from trocar.control.observers.momentum import MomentumObserver
@@ -109,9 +109,11 @@ class FaultIsolation:
         assert recording.tau is not None
         rows = (recording.t >= time + SETTLED) & (recording.t <= time + SETTLED + JUDGED)
         a = np.exp(-BANDWIDTH * float(np.diff(recording.t).mean()))
-        tau = lfilter([1.0 - a], [1.0, -a], (recording.tau - self.mechanism.effort_bias) @ self._coupling, axis=0)[rows]
+        tau = scipy.signal.lfilter(
+            [1.0 - a], [1.0, -a], (recording.tau - self.mechanism.effort_bias) @ self._coupling, axis=0
+        )[rows]
         tau = tau + self.statistics.mean  # removes a bias that is not in the model
-        rotor = lfilter([1.0 - a], [1.0, -a], self._rotor_effort(recording), axis=0)[rows]
+        rotor = scipy.signal.lfilter([1.0 - a], [1.0, -a], self._rotor_effort(recording), axis=0)[rows]
         r = (r - self.statistics.mean)[rows]
         model = r + tau
         names = self.mechanism.arm.motors.names

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.signal import lfilter
 
 from trocar import checks
 from trocar.control.controller import checked_mechanism
@@ -91,7 +91,7 @@ class MomentumObserver:
         r = np.zeros_like(recording.q)
         if np.ptp(dt) <= UNEVEN * dt.mean():
             for j, a in enumerate(np.exp(-self.bandwidth * dt.mean())):
-                r[1:, j] = lfilter([1.0 - a], [1.0, -a], raw[1:, j])
+                r[1:, j] = scipy.signal.lfilter([1.0 - a], [1.0, -a], raw[1:, j])
             return r
         decay = np.exp(-self.bandwidth * dt[:, None])
         for k in range(len(dt)):

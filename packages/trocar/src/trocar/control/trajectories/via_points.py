@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 import ruckig
+import scipy
 from numpy.typing import ArrayLike
-from scipy.interpolate import CubicSpline, make_interp_spline
 
 from trocar import checks
 from trocar.arms import Arm
@@ -124,10 +124,10 @@ def cubic_spline(
     if ends == "natural":
         if dq0 is not None or dq1 is not None:
             raise TrocarError("a natural spline does not accept end velocities; use ends='clamped'")
-        spline = CubicSpline(instants, points, bc_type="natural")
+        spline = scipy.interpolate.CubicSpline(instants, points, bc_type="natural")
     elif ends == "clamped":
         _, v0, v1 = vectors(via=points[0], dq0=dq0, dq1=dq1)
-        spline = CubicSpline(instants, points, bc_type=((1, v0), (1, v1)))
+        spline = scipy.interpolate.CubicSpline(instants, points, bc_type=((1, v0), (1, v1)))
     else:
         raise UnknownName("ends", ends, ("clamped", "natural"))
     # scipy's pieces are powers of (t - t_k), highest first; a segment's are powers of u, lowest first
@@ -146,7 +146,7 @@ def quintic_spline(times: ArrayLike, via: ArrayLike, *, arm: Arm | None = None) 
     points = checked_via(via, arm)
     instants = checked_times(times, len(points))
     still = [(k, np.zeros(points.shape[1])) for k in (1, 2)]
-    spline = make_interp_spline(instants, points, k=5, bc_type=(still, still))
+    spline = scipy.interpolate.make_interp_spline(instants, points, k=5, bc_type=(still, still))
     states = [Setpoint(q, spline(t, 1), spline(t, 2)) for q, t in zip(points, instants, strict=True)]
     states[0], states[-1] = at_rest(points[0]), at_rest(points[-1])
     pieces = [_quintic(a, b, T) for (a, b), T in zip(pairwise(states), np.diff(instants), strict=True)]

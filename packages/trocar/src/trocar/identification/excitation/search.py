@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 from trocar.control.trajectories import Fourier, fourier
 from trocar.errors import TrocarError
@@ -277,7 +277,7 @@ class _Descents:
         for p, count in stages:
             before = self.iterations
             try:
-                solution = minimize(
+                solution = scipy.optimize.minimize(
                     self._objective,
                     x,
                     (p,),

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import least_squares
+import scipy
 
 from trocar.arms.wrist_cables import WristCables
 from trocar.errors import TrocarError
@@ -170,7 +170,7 @@ def _solution(motions: Sequence[MotionRows]) -> Array:
 
 
 def _minimum(motions: Sequence[MotionRows], start: Array) -> Any:
-    result = least_squares(
+    result = scipy.optimize.least_squares(
         lambda x: _residuals(x, motions).ravel(),
         start,
         jac=lambda x: _derivatives(x, motions).reshape(-1, len(x)),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import least_squares
+import scipy
 from scipy.spatial.transform import Rotation
 
 from trocar.errors import TrocarError
@@ -251,7 +251,7 @@ def _median_rotation(R: Array) -> Array:
 
 
 def _least_squares(fun: Callable[[Array], Array], start: Array, jac: Callable[[Array], Array]) -> Array:
-    result = least_squares(
+    result = scipy.optimize.least_squares(
         fun, start, jac, loss="soft_l1", f_scale=LOSS, x_scale="jac", xtol=1e-5, ftol=1e-5, max_nfev=100
     )
     if result.status <= 0:

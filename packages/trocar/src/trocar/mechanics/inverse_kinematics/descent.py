@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import qmc
+import scipy
 
 from trocar.arms import Arm
 from trocar.mechanics.kinematics import Tree
@@ -131,4 +131,6 @@ def numeric(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> list
 
 def sobol(dimension: int, count: int = STARTS, seed: int = 0) -> Array:
     """An even sample of the unit cube, (count, dimension) with the count rounded down to a power of 2."""
-    return np.asarray(qmc.Sobol(dimension, rng=np.random.default_rng(seed)).random_base2(int(np.log2(count))))
+    return np.asarray(
+        scipy.stats.qmc.Sobol(dimension, rng=np.random.default_rng(seed)).random_base2(int(np.log2(count)))
+    )

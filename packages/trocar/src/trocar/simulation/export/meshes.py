@@ -9,7 +9,7 @@ from itertools import product
 
 import mujoco
 import numpy as np
-from scipy.spatial import ConvexHull
+import scipy
 
 from trocar.appearance.sketch import VISUAL
 from trocar.errors import TrocarError
@@ -130,7 +130,7 @@ def _points(kind: mujoco.mjtGeom, size: Array) -> Array:
 
 
 def _hull(points: Array) -> Array:
-    hull = ConvexHull(points)
+    hull = scipy.spatial.ConvexHull(points)
     triangles = points[hull.simplices]
     normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     inwards = np.einsum("ij,ij->i", normals, hull.equations[:, :3]) < 0

@@ -13,7 +13,7 @@ from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from scipy.optimize import lsq_linear
+import scipy
 
 from trocar.appearance.endoscope_camera import BASELINE, FAR, NEAR, R_TIP_OPTICAL, VIEW
 from trocar.appearance.lens import Lens
@@ -65,7 +65,9 @@ def with_discs(simulated: SimulatedArm) -> dict[str, Inertia]:
         # weights between absolute and relative errors: each joint then has its rotor inertia within a factor of two
         size = np.outer(np.diag(rotors), np.diag(rotors))[upper] ** 0.25
         design = np.stack([(W.T @ DISC @ W)[upper] / size for W in columns], axis=1)
-        fit = lsq_linear(design, rotors[upper] / size, bounds=(float(np.diag(rotors).min()) / 6.0, np.inf))
+        fit = scipy.optimize.lsq_linear(
+            design, rotors[upper] / size, bounds=(float(np.diag(rotors).min()) / 6.0, np.inf)
+        )
         if not fit.success:
             raise TrocarError(f"the moments of the links of {arm.name} without inertia were not found: {fit.message}")
         moments |= dict(zip(turning, fit.x, strict=True))

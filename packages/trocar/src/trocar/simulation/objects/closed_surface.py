@@ -9,8 +9,8 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.spatial import cKDTree
 
 from trocar import checks
 from trocar.errors import TrocarError, one_line, shown
@@ -158,7 +158,7 @@ class ClosedSurface:
         return a, b, c
 
     @cached_property
-    def _samples(self) -> tuple[cKDTree, Array]:
+    def _samples(self) -> tuple[scipy.spatial.cKDTree, Array]:
         """Points all over the surface, and the triangle of each."""
         corners, owner, points = self.vertices[self.faces], np.arange(len(self.faces)), []
         for _ in range(MAX_DIVISIONS):
@@ -172,7 +172,7 @@ class ClosedSurface:
             corners = np.stack([np.stack(quarter, axis=1) for quarter in quarters], axis=1).reshape(-1, 3, 3)
         points.append((corners.mean(axis=1), owner))
         places, owners = (np.concatenate(part) for part in zip(*points, strict=True))
-        return cKDTree(places), owners
+        return scipy.spatial.cKDTree(places), owners
 
 
 def _side(p: Array, q: Array, ray: Array) -> Array:

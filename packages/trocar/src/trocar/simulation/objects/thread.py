@@ -10,8 +10,8 @@ from typing import Any
 
 import mujoco
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.linalg import eigh
 
 from trocar import checks
 from trocar.errors import TrocarError
@@ -59,7 +59,7 @@ def armature(rods: int, length: float, mass: float, tension: float, timestep: fl
 
     def frequency(A: float) -> float:
         inertia = mass * length**2 * G + A * D.T @ D
-        return float(np.sqrt(eigh(tension * length * np.eye(rods), inertia, eigvals_only=True)[-1]))
+        return float(np.sqrt(scipy.linalg.eigh(tension * length * np.eye(rods), inertia, eigvals_only=True)[-1]))
 
     low, high = 1e-14, 1e-2
     while high > 1.01 * low:

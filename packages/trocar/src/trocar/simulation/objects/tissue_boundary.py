@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 import numpy as np
-from scipy.ndimage import map_coordinates
+import scipy
 
 from trocar.simulation.objects.closed_surface import ClosedSurface
 from trocar.spatial import Array
@@ -66,7 +66,9 @@ class SurfaceBoundary:
     def outside(self, X: Array) -> tuple[float, Array]:
         half = 0.5 * self._step
         shifts = np.concatenate([np.zeros((1, 3)), half * np.eye(3), -half * np.eye(3)])
-        gaps = map_coordinates(self._distance, ((X + shifts - self._low) / self._step).T, order=1, mode="nearest")
+        gaps = scipy.ndimage.map_coordinates(
+            self._distance, ((X + shifts - self._low) / self._step).T, order=1, mode="nearest"
+        )
         slope = gaps[1:4] - gaps[4:]
         return float(gaps[0]), slope / max(float(np.linalg.norm(slope)), np.finfo(float).tiny)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from scipy.interpolate import CubicSpline
+import scipy
 from scipy.spatial.transform import Rotation, Slerp
 
 from trocar import checks
@@ -130,10 +130,12 @@ class Hands:
         Raises Unreachable before anything moves if a pose is out of reach.
         """
         path = self.path(arm, poses, self.q[self._checked(arm)])
-        joints = CubicSpline(np.linspace(0.0, 1.0, len(path)), path, bc_type="clamped")
+        joints = scipy.interpolate.CubicSpline(np.linspace(0.0, 1.0, len(path)), path, bc_type="clamped")
         self._run(duration, {arm: joints}, {} if opening is None else {arm: opening})
 
-    def _run(self, duration: float, paths: Mapping[str, CubicSpline], openings: Mapping[str, float]) -> None:
+    def _run(
+        self, duration: float, paths: Mapping[str, scipy.interpolate.CubicSpline], openings: Mapping[str, float]
+    ) -> None:
         """Advance, each arm along its path (q over [0, 1]) or holding, with jaws moving to their openings."""
         scene = self.scene
         steps = max(1, round(checks.positive("duration", duration) / scene.timestep))

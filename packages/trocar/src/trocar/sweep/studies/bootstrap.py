@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.signal import lfilter
+import scipy
 
 from trocar.identification import identify
 from trocar.identification.estimators import base_estimate
@@ -77,7 +77,7 @@ def _noise(shape: tuple[int, ...]) -> Array:
     memory = np.exp(-1.0 / (RATE * MEMORY))
     white = np.random.default_rng(0).normal(size=shape)
     white[1:] *= np.sqrt(1.0 - memory**2)
-    return NOISE * np.asarray(lfilter([1.0], [1.0, -memory], white, axis=0))
+    return NOISE * np.asarray(scipy.signal.lfilter([1.0], [1.0, -memory], white, axis=0))
 
 
 def _resampled(residual: Array, rng: np.random.Generator) -> Array:

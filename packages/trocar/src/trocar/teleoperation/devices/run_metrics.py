@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.signal import savgol_filter
 
 from trocar.errors import TrocarError
 from trocar.mechanics import load_mechanism
@@ -45,7 +45,7 @@ class RunMetrics:
         window = 2 * round(WINDOW / dt / 2) + 1  # odd
         jerk = 0.0
         if len(t) >= window > ORDER:
-            third = savgol_filter(tip, window, ORDER, deriv=3, delta=dt, axis=0)
+            third = scipy.signal.savgol_filter(tip, window, ORDER, deriv=3, delta=dt, axis=0)
             jerk = float(np.sqrt((third**2).sum(axis=1).mean()))
         return cls(
             duration=float(t[-1] - t[0]),

@@ -10,8 +10,7 @@ from viser import uplot
 
 from trocar.arms import Arm
 from trocar.mechanics import Mechanism
-from trocar.palette import CAUSES, of_cause
-from trocar.plots import COLOURS
+from trocar.palette import CAUSES, COLOURS, of_cause
 from trocar.robot.messages import ArmFrame
 from trocar.spatial import Array
 from trocar.view.page import Page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tools.knot_campaign import KNOTS, KnotBench
+from tools.knot_campaign import KNOTS, KnotBench, held
 from trocar.errors import TrocarError
 from trocar.simulation import Filament, Scene, SceneArm, load_scene
 from trocar.simulation.knots import knot
@@ -77,10 +77,13 @@ def test_a_knot_stays_what_it_is_when_it_is_pulled_tight(name: str):
     assert 0.0 < bench.thread.overlap < 0.2 * THREAD.diameter  # it does not sink into itself
 
 
-def test_a_knot_without_friction_opens():
-    bench = KnotBench(KNOTS["surgeon's"], friction=0.0)
-    bench.pull(0.1, (0.0, 1.0))
-    assert bench.slip_force() < 0.3
+def test_friction_decides_whether_a_surgeons_knot_carries_its_load():
+    for friction, holds in ((0.5, True), (0.1, False)):
+        bench = KnotBench(KNOTS["surgeon's"], friction)
+        bench.tie()
+        outcome = held(bench, 0.2)
+        assert outcome.whole == holds
+        assert (outcome.slip < 1e-3) == holds
 
 
 def test_two_arms_pull_a_square_knot_tight():

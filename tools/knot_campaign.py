@@ -111,7 +111,8 @@ class Held:
     """A load that a knot carried.
 
     Attributes:
-        whole: it reached the load and slipped less than SLIP. slip: opening of its loop under the constant load [m].
+        whole: it reached the load and slipped less than SLIP. slip: opening of its loop under the constant load [m],
+            inf if it did not reach it.
     """
 
     whole: bool
@@ -120,12 +121,11 @@ class Held:
 
 def held(bench: KnotBench, duration: float) -> Held:
     """Carry CARRIED for a time [s], with free ends."""
-    if not bench.pull(0.5, (0.0, 0.0), (0.0, CARRIED)):
+    if not bench.pull(1.0, (0.0, 0.0), (0.0, CARRIED)) or bench.load < 0.9 * CARRIED:
         return Held(False, np.inf)
     start = bench.opening
-    whole = bench.load > 0.9 * CARRIED and bench.pull(duration, (0.0, 0.0), (CARRIED, CARRIED))
-    slip = bench.opening - start
-    return Held(bool(whole and slip < SLIP), slip)
+    whole = bench.pull(duration, (0.0, 0.0), (CARRIED, CARRIED))
+    return Held(whole and bench.opening - start < SLIP, bench.opening - start)
 
 
 def drawn(seed: int) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -20,6 +20,7 @@ from trocar.simulation.objects.thread import MASS_SCALE, THREAD_RANGES
 from trocar.spatial import Array
 
 MAX_MASSES = 2000
+CARRIER = "/on/"  # in the names of the bodies that carry its forces
 MIN_ROD = 0.9  # shortest rod [diameters]: contact would cost more and tell no more
 # A held end does not touch its holder over this length of the thread [m]: the jaws are closed about it.
 IN_HAND = 0.015
@@ -60,7 +61,6 @@ class Filament(SceneObject):
     drag: float = 2.0
     colour: tuple[float, float, float] = (0.15, 0.20, 0.55)
     pose: ArrayLike = field(default_factory=lambda: np.eye(4), init=False, repr=False)
-    apart: ClassVar[str] = "/on/"  # in the names of the bodies that carry its forces
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -98,7 +98,7 @@ class Filament(SceneObject):
             if body.name.rpartition("/")[2] in FINGERS or any(
                 _touched(int(geom.type), geom.contype) for geom in body.geoms
             ):
-                body.add_body(name=OBJECT + self.name + self.apart + body.name)
+                body.add_body(name=OBJECT + self.name + CARRIER + body.name)
 
     def placed(self, model: mujoco.MjModel, data: mujoco.MjData) -> PlacedFilament:
         return PlacedFilament(self, model, data)
@@ -137,14 +137,12 @@ class PlacedFilament(PlacedObject):
         bodies = model.geom_bodyid[self._geoms]
         # bodies of arms that it touches or that hold it, and the body of each that carries its forces
         carriers = {
-            i: names.index(on)
-            for i, name in enumerate(names)
-            if (on := OBJECT + thing.name + thing.apart + name) in names
+            i: names.index(on) for i, name in enumerate(names) if (on := OBJECT + thing.name + CARRIER + name) in names
         }
         self._carriers = {i: carrier for i, carrier in carriers.items() if i in {*bodies, *self._holders.values()}}
         in_hand = round(IN_HAND / rod)
         for end, holder in self._holders.items():
-            near = slice(0, in_hand) if end == 0 else slice(max(0, last - in_hand), last + 1)
+            near = slice(0, in_hand + 1) if end == 0 else slice(max(0, last - in_hand), last + 1)
             arm = names[holder].rpartition("/")[0]
             own = [names[b].rpartition("/")[0] == arm if holder in carriers else b == holder for b in bodies.tolist()]
             self.steps.passes[near, own] = True
@@ -225,9 +223,11 @@ class PlacedFilament(PlacedObject):
 
     @property
     def memory(self) -> Any:
-        return self.steps.memory, {i: place.copy() for i, place in self._places.items()}
+        # what acts in the next step, which a copy by `changed` does not take over
+        applied = self._data.xfrc_applied[list(self._carriers.values())]
+        return self.steps.memory, {i: place.copy() for i, place in self._places.items()}, applied
 
     @memory.setter
     def memory(self, memory: Any) -> None:
-        self.steps.memory, places = memory
+        self.steps.memory, places, self._data.xfrc_applied[list(self._carriers.values())] = memory
         self._places = {i: place.copy() for i, place in places.items()}

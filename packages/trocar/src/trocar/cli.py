@@ -41,11 +41,11 @@ class _PlainFlags:
         return parameters
 
 
-class Command(_PlainFlags, TyperCommand):
+class PlainCommand(_PlainFlags, TyperCommand):
     """A command of trocar."""
 
 
-class Commands(_PlainFlags, TyperGroup):
+class PlainGroup(_PlainFlags, TyperGroup):
     """A group of commands that knows in which package a missing one is."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -63,7 +63,7 @@ def missing_package(spelling: str) -> str | None:
 
 
 SETTINGS: Any = {
-    "cls": Commands,
+    "cls": PlainGroup,
     "no_args_is_help": True,
     "add_completion": False,
     "rich_markup_mode": "rich",
@@ -106,7 +106,7 @@ def application() -> typer.Typer:
             settings = {"allow_interspersed_args": False} if command.passes_arguments else None
             groups[command.group].command(
                 command.spelling,
-                cls=Command,
+                cls=PlainCommand,
                 rich_help_panel=command.panel or None,
                 help=_help(command),
                 context_settings=settings,

@@ -116,4 +116,4 @@ def test_a_tilted_arm_is_identified_with_its_gravity(tmp_path):
     for told, more in ((True, ("--gravity", ",".join(map(str, gravity)))), (False, ())):
         error[told] = relative_errors("PSM", identified(bag, tmp_path, "PSM", *more), gravity=gravity)
     assert (error[True] < 0.2).all(), error
-    assert error[False].max() > 0.3, error
+    assert (error[True][:2] < 0.6 * error[False][:2]).all(), error

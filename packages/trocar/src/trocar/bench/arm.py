@@ -159,8 +159,8 @@ def _mechanics_calls(mech: Mechanism, steps: int, batch: int) -> dict[str, Timed
         "regressor": repeated(lambda: mech.regressor(one, d_one, dd_one), fewer),
         "regressor_batch": TimedCall(lambda: mech.regressor(q, dq, ddq), batch),
         "pinocchio_fk": repeated(lambda: pin.forwardKinematics(tree.model, tree.data, q_tree), steps),
-        "fk": repeated(lambda: mech.forward_kinematics(one), fewer),
+        "fk": repeated(lambda: mech.forward_kinematics(one), steps),
         "fk_batch": TimedCall(lambda: mech.forward_kinematics(q), batch),
-        "ik": repeated(lambda: mech.inverse_kinematics(T_one, one), fewer),
+        "ik": repeated(lambda: mech.inverse_kinematics(T_one, one), steps),
         "ik_batch": TimedCall(lambda: mech.inverse_kinematics(T, q), batch),
     }

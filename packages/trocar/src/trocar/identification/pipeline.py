@@ -203,7 +203,10 @@ def identify(
 
 
 def _softened(recipe: Recipe, fit: Parameters) -> tuple[Recipe, bool]:
-    """The recipe, and whether the robot's 1500 Hz can simulate the fit; if not, its stiffest Dahl element is longer."""
+    """The recipe, and whether the robot's 1500 Hz can simulate the fit; if not, its stiffest drive has longer elements.
+
+    The shortest element of that drive is then as long as if all its friction were in it, and shorter ones are left out.
+    """
     if not any(drive.hysteresis for drive in fit.drives):
         return recipe, True
     mechanism = recipe.mechanism(fit)
@@ -211,13 +214,16 @@ def _softened(recipe: Recipe, fit: Parameters) -> tuple[Recipe, bool]:
     excess = frequency * PERIOD / RESOLVED
     if excess <= 1.0:
         return recipe, True
-    owner = int(mechanism.drives.owner[element])
-    place = element - int(np.argmax(mechanism.drives.owner == owner))
-    drives = list(recipe.template.drives)
-    hysteresis = list(drives[owner].hysteresis)
-    hysteresis[place] = replace(hysteresis[place], delta=1.1 * excess**2 * hysteresis[place].delta)
-    drives[owner] = replace(drives[owner], hysteresis=tuple(hysteresis))
-    return replace(recipe, template=replace(recipe.template, drives=tuple(drives))), False
+    drives = mechanism.drives
+    owner = drives.owner[element]
+    own = drives.owner == owner
+    F, delta = drives.F[own], drives.delta[own]
+    shortest = 1.05 * excess**2 * float(F.sum() / (F / delta).sum())
+    softer = list(recipe.template.drives)
+    drive = softer[owner]
+    longer = [dahl for dahl in drive.hysteresis if dahl.delta > shortest]
+    softer[owner] = replace(drive, hysteresis=(replace(drive.hysteresis[0], delta=shortest), *longer))
+    return replace(recipe, template=replace(recipe.template, drives=tuple(softer))), False
 
 
 def _unexplained(joints: Sequence[str], tau: Array, predicted: Array, fitted: Array) -> tuple[str, ...]:

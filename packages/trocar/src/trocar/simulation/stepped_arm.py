@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot
 from typing import Any
 
 import numpy as np
@@ -56,7 +55,6 @@ class SteppedArm(ArmSlice):
         self.mechanism, self.options, self.parameters = mechanism, options, mechanism.dynamic_parameters
         # attribute access of MjData is slow; these views stay valid
         self.ctrl, self._applied = data.ctrl[self.u], data.qfrc_applied[self.v]
-        self._ctrl_values = memoryview(self.ctrl)
         self.qpos, self.qvel = data.qpos[self.q], data.qvel[self.v]
         self._accelerations = None if engine.accuracy == "exact" else data.qacc[self.v]
         self.D, self.E = np.pad(arm.D, ((0, 0), (0, motors))), np.pad(arm.E, ((0, motors), (0, 0)))
@@ -98,7 +96,7 @@ class SteppedArm(ArmSlice):
         except (TypeError, ValueError):
             arm, got = self.arm, getattr(tau, "shape", None) or tau
             raise TrocarError(f"tau of {arm.name} has {arm.n} values [N m, N], got {got!r}") from None
-        if not hypot(*self._ctrl_values.tolist()) < MAX_EFFORT:  # faster than numpy for so few values
+        if not ctrl.dot(ctrl) < MAX_EFFORT**2:  # True for NaN
             ctrl[:] = 0.0
             self._refuse(tau)
         if self._always_acts or self._wrenches:

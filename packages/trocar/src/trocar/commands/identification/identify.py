@@ -79,18 +79,12 @@ def identify(
 
     Exit status 2 if the recording cannot be used; then no parameter file is written.
     """
-    from trocar.identification import load_recipe
-
     figures: dict[str, Any] = dict.fromkeys(KEYS)
     try:
         check_writable(json_file, predictions, output, None if report is None else report / "identify.html")
         check_toml(output, "a recipe" if search else "a parameter set")
         _check(train, test, predictions, report, recalibrate, seconds, search, json_file, namespace)
-        if search and gravity is not None:
-            raise TrocarError("--gravity cannot be combined with --search, which is for an arm that hangs as usual")
-        used = load_recipe(arm, recipe)
-        if gravity is not None:
-            used = replace(used, gravity=tuple(numbers("gravity", gravity, (3,), "m/s^2 along x, y and z")))
+        used = _recipe(arm, recipe, gravity, search)
         # Errors are per column of the file: motor columns are not converted to joints.
         rate, names = used.rate if rate is None else rate, used.columns
         read = partial(_read, arm=arm, as_recorded=True, columns=names, rate=rate, namespace=namespace)
@@ -111,6 +105,18 @@ def identify(
         # Written even after an error: a file from an earlier run must not be mistaken for this run's result.
         if json_file is not None:
             write_json(json_file, figures)
+
+
+def _recipe(arm: str, path: Path | None, gravity: str | None, search: bool) -> Recipe:
+    """The recipe of an arm, under the gravity with which it was recorded."""
+    from trocar.identification import load_recipe
+
+    recipe = load_recipe(arm, path)
+    if gravity is None:
+        return recipe
+    if search:
+        raise TrocarError("--gravity cannot be combined with --search, which is for an arm that hangs as usual")
+    return replace(recipe, gravity=tuple(numbers("gravity", gravity, (3,), "m/s^2 along x, y and z")))
 
 
 def _check(

@@ -196,7 +196,7 @@ class CableForces:
     def force(self, qpos: Array, qvel: Array) -> Array:
         """Generalised force on the arm's joints."""
         for dof, ratio, cable in self._cables:
-            self._force[dof] = -cable.amplitude * cable_effort(cable, float(qpos[dof]) / ratio) / ratio
+            self._force[dof] = -cable.amplitude * cable_effort(cable, qpos.item(dof) / ratio) / ratio
         return self._force
 
 

@@ -66,6 +66,8 @@ def test_a_server_starts_without_other_packages(requirements: str, tmp_path: Pat
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=TIMEOUT)
     output = "".join(lines) + rest
+    if SERVING[requirements][0] in ("view", "teleop"):
+        assert lines[0].endswith(" ...\n"), "the first line says what the command does"
     assert process.returncode in (0, 130), output
     assert "http" in output or "serving" in output
     assert "is not installed" not in output

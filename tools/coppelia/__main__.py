@@ -25,6 +25,7 @@ from trocar_reproductions.ferro2022.logs import Log, log_of
 
 CYCLE = 5e-3  # of the original client [s]
 BLOCKING_CALLS = 2  # per step
+TIMEOUT = 60.0  # of a reply, on a machine with other work [s]
 ELSEWHERE = ["--place", "Start=-1.539001,-0.16781,0.714751"]  # in the scene of logs 3, 4 and 8
 LOGS = {  # task and options of the server
     1: ("line", ["--no-counterweight"]),
@@ -45,8 +46,10 @@ def server(*options: str) -> Iterator[int]:
         assert process.stdout is not None
         address = re.search(r"127\.0\.0\.1:(\d+)", process.stdout.readline())
         assert address is not None
-        yield int(address[1])
-        process.terminate()  # a job in the background ignores SIGINT
+        try:
+            yield int(address[1])
+        finally:
+            process.terminate()  # a job in the background ignores SIGINT
         if process.wait(timeout=20) != 0:
             raise SystemExit(f"the server ended with status {process.returncode}")
 
@@ -61,7 +64,7 @@ def session(
 ) -> tuple[list[ProgramLog], float]:
     """Rows of each arm's program, and the time of the loop [s]."""
     with server(*options, "--arms", ",".join(arms)) as port:
-        clients = {arm: RemoteApiClient(port, cycle) for arm in arms}
+        clients = {arm: RemoteApiClient(port, cycle, TIMEOUT) for arm in arms}
         for client in clients.values():
             client.synchronous()
         with ThreadPoolExecutor(len(arms)) as pool:
@@ -132,8 +135,9 @@ def _three(values: Array) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tools.coppelia", description=__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("TROCAR_DATA"), help="folder of the logs")
-    parser.add_argument("--rows", type=int, default=1000, help="steps of a task; default: 1000")
+    parser.add_argument("--rows", type=int, default=1000, help="steps of a task; default: 1000; 0: the logs only")
     arguments = parser.parse_args()
-    tasks(arguments.rows)
+    if arguments.rows:
+        tasks(arguments.rows)
     if arguments.data is not None:
         compare(Path(arguments.data))

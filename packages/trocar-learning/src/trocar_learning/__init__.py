@@ -19,7 +19,7 @@ _ORIGINS = origins(__file__)
 __all__ = list(_ORIGINS)
 
 
-if "gymnasium" in sys.modules:  # the command line imports this package too, and must start quickly
+if "trocar.cli" not in sys.modules or "gymnasium" in sys.modules:  # the command line must start quickly
     import_module("trocar_learning.envs")  # registers the tasks
 
 

@@ -177,6 +177,12 @@ def test_a_task_without_a_goal_refuses_goal_rewards():
         make_task("Track", reward="goal")
 
 
+def test_tasks_are_registered_in_any_order_of_imports():
+    code = "import trocar_learning, gymnasium; print(gymnasium.spec('trocar/Reach-v0').id)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout == "trocar/Reach-v0\n", run.stderr
+
+
 def test_the_package_and_the_command_line_do_not_load_gymnasium():
     code = "import sys, trocar, trocar.cli; print('gymnasium' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

@@ -63,7 +63,8 @@ def test_all_experiments_run_when_none_is_named(register: Callable[..., None], t
         ("first/number", True),
         ("second/number", None),
     ]
-    assert "1 passed, 0 failed, 1 skipped (1 not run)" in result.stdout.splitlines()
+    counts = "1 of 2 printed numbers met (1 not run); claims: 1 passed, 0 failed, 1 skipped (1 not run)"
+    assert counts == result.stdout.splitlines()[-1]
     assert "Title of first" in (tmp_path / "reports" / "first.html").read_text()
     assert "Title of second" in (tmp_path / "reports" / "second.html").read_text()
 

@@ -29,6 +29,11 @@ def line(result: Result, status: int = 2) -> str:
     return said
 
 
+def test_a_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "two.tml"
+    assert f"the file {path} does not exist" in line(call("view", path))
+
+
 @pytest.fixture
 def unbuilt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make any simulation fail: none must start."""

@@ -120,17 +120,26 @@ def test_duplicate_claim_ids_are_rejected() -> None:
 def test_a_report_is_ok_until_a_claim_fails() -> None:
     report = Report("Paper", [claim(id="a"), not_run(id="b")])
     assert report.ok
-    assert report.summary() == "1 passed, 0 failed, 1 skipped (1 not run)"
+    assert (
+        report.summary() == "1 of 2 printed numbers met (1 not run); claims: 1 passed, 0 failed, 1 skipped (1 not run)"
+    )
     report.add_claim(claim(id="c", ours=3.0))
     assert not report.ok
-    assert report.summary() == "1 passed, 1 failed, 1 skipped (1 not run)"
+    claims = "claims: 1 passed, 1 failed, 1 skipped (1 not run)"
+    assert report.summary() == f"1 of 3 printed numbers met (1 missed, 1 not run); {claims}"
+
+
+def test_claims_about_one_printed_number_count_it_once_and_checks_of_ours_count_none() -> None:
+    printed = [claim(id="a", number="n"), claim(id="b", number="n", ours=9.0)]
+    assert Report("Paper", printed).summary() == "1 of 1 printed numbers met; claims: 1 passed, 1 failed, 0 skipped"
+    assert Report("Checks", [claim(kind="own")]).summary() == "1 passed, 0 failed, 0 skipped"
 
 
 def test_not_reproducible_claims_are_counted_separately_from_those_not_run() -> None:
     ruled_out = claim(id="c", ours=None, note="not reproducible: no units are printed")
     report = Report("Paper", [claim(id="a"), not_run(id="b"), ruled_out, claim(id="d", ours=9.0)])
     assert [entry.verdict for entry in report.claims] == ["passed", "not run", "not reproducible", "failed"]
-    assert report.summary() == "1 passed, 1 failed, 2 skipped (1 not run, 1 not reproducible)"
+    assert report.summary().endswith("claims: 1 passed, 1 failed, 2 skipped (1 not run, 1 not reproducible)")
 
 
 def test_json_has_exactly_the_promised_keys(tmp_path: Path) -> None:
@@ -164,6 +173,8 @@ def test_the_table_shows_published_and_ours_side_by_side() -> None:
             claim(id="most", relation="at_most", ours=3.0, note="see [1]"),
             claim(id="least", relation="at_least", ours=1.5, note="see [1]"),
             not_run(id="null", tolerance=0.0),
+            claim(id="bound", kind="own", published=0.0, ours=0.25, relation="at_most"),
+            claim(id="statement", published=0.0, ours=0.0, tolerance=1e-9),
         ],
     )
     console = Console(width=120, record=True, file=io.StringIO())
@@ -177,9 +188,14 @@ def test_the_table_shows_published_and_ours_side_by_side() -> None:
     assert rows["most"] == ["≤ 2 + 0.5", "3", "mm", "FAILED", "1"]
     assert rows["least"] == ["≥ 2 - 0.5", "1.5", "mm", "passed", "1"]
     assert rows["null"] == ["= 2", "-", "mm", "skipped", "2"]
-    assert "Paper [2022]" in text
+    assert rows["bound"] == ["≤ 0.5", "0.25", "mm", "passed", ""]
+    assert rows["statement"] == ["= 0 ± 1e-09", "0", "mm", "passed", ""]
+    headings = [text.index(word) for word in ("Paper [2022]", "published", "bound of ours", "our bound")]
+    assert headings == sorted(headings)
+    assert text.index("null") < text.index("our bound") < text.index("≤ 0.5")
     footer = [line.strip() for line in text.splitlines()[-3:]]
-    assert footer == ["2 passed, 1 failed, 1 skipped (1 not run)", "1: see [1]", "2: not run: no data"]
+    counts = "2 of 4 printed numbers met (1 missed, 1 not run); claims: 4 passed, 1 failed, 1 skipped (1 not run)"
+    assert footer == [counts, "1: see [1]", "2: not run: no data"]
 
 
 @pytest.mark.parametrize(
@@ -236,6 +252,7 @@ def test_html_is_one_file_with_its_figures_inside(tmp_path: Path) -> None:
     page = Page(report.write_html(tmp_path / "new" / "paper.html").read_text(encoding="utf-8"))
 
     assert page.open == []
+    assert "1 of 3 printed numbers met" in page.text
     assert "1 passed, 1 failed, 1 skipped (1 not run)" in page.text
     assert all(word in page.text for word in ("9.75", "not run: no data", "Table 1", "The caption"))
     links = [value for _, name, value in page.attributes if name in {"src", "href"}]

@@ -253,6 +253,26 @@ def test_a_script_drives_the_simulated_teleoperation(tmp_path):
     assert (ran.exit_code, ran.stdout) == (0, expected), ran.stderr
 
 
+def test_a_handle_of_a_class_without_operating_state_fails_when_it_is_waited_for(tmp_path):
+    """As with crtk itself, whose handle asks the class for `wait_for_busy`."""
+    path = tmp_path / "child.py"
+    path.write_text(
+        "import crtk, numpy\n"
+        "class Arm:\n"
+        "    def __init__(self, ral):\n"
+        "        utils = crtk.utils(self, ral)\n"
+        "        utils.add_move_jp(), utils.add_setpoint_js()\n"
+        "arm = Arm(crtk.ral('x').create_child('PSM1'))\n"
+        "handle = arm.move_jp(numpy.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0]))\n"
+        "try:\n"
+        "    handle.wait()\n"
+        "except AttributeError as error:\n"
+        "    print(error)\n"
+    )
+    ran = call("--arms", "PSM1", "--speed", "fast", path)
+    assert (ran.exit_code, ran.stdout) == (0, "'Arm' object has no attribute 'wait_for_busy'\n"), ran.stderr
+
+
 def test_errors_and_warnings_of_the_robot_are_printed_and_explain_a_time_out(tmp_path):
     path = tmp_path / "script.py"
     path.write_text(

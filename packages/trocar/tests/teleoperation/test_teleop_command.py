@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from tests.support.waiting import TIMEOUT
 from trocar.cli import app
 from trocar.recording.loading import load_recording
 
@@ -28,6 +33,22 @@ def test_a_scripted_device_drives_a_psm_and_leaves_a_recording(tmp_path: Path) -
     recording = load_recording(tmp_path / "PSM1.npz")
     assert recording.extra["following"].any()
     assert recording.provenance["teleoperation"] == "script"
+
+
+def test_sigterm_keeps_figures_and_recordings(tmp_path: Path) -> None:
+    command = ["teleop", "--master", "scripted", "--no-page", "--duration", "600", "-o", str(tmp_path)]
+    process = subprocess.Popen([sys.executable, "-u", "-m", "trocar", *command], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        while "End with Ctrl-C" not in (line := process.stdout.readline()):
+            assert line, "the command ended by itself"
+        time.sleep(0.5)  # something to record
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=TIMEOUT)
+    finally:
+        process.kill()
+    assert "following" in output
+    assert load_recording(tmp_path / "PSM1.npz").t[-1] > 0.0
 
 
 def test_phones_and_a_headset_get_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

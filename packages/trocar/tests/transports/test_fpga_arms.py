@@ -420,6 +420,17 @@ def test_set_up_joints_without_boards_are_no_arm(tmp_path):
     assert "SUJ_Fixed" in configuration.notes[0]
 
 
+def test_arms_that_another_component_provides_have_no_boards(tmp_path):
+    """JHU's system-MTMR-MTML-patient-cart-ROS.json."""
+    system = nominal.write_system(tmp_path, loaded("PSM1"), ["PSM1"])
+    content = json.loads(system.read_text())
+    content["arms"].append({"name": "MTMR", "type": "MTM_GENERIC", "component": "OpenXR", "interface": "MTMR"})
+    system.write_text(json.dumps(content))
+    configuration = read_system(system)
+    assert configuration.types == {"PSM1": "PSM"}
+    assert configuration.notes == ("MTMR: arms of type MTM_GENERIC have no boards; MTMR is not simulated",)
+
+
 def test_nominal_files_of_all_arms_have_different_boards(tmp_path):
     arms = ("MTML", "MTMR", "ECM", "PSM1", "PSM2", "PSM3")
     path = nominal.write_system(tmp_path, loaded(*arms), arms)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import zmq
 
-from tests.support.odd_values import SEED, rounds
-from tests.support.ros_samples import damaged
 from trocar.transports.zmtp import GREETING, MAX_COMMAND, MAX_PARTS, Peer, PeerError, Requester
 
 READY = b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03REQ"
@@ -78,19 +75,6 @@ def test_what_is_not_of_the_protocol_or_too_long_is_refused(kind: str) -> None:
 def test_the_last_part_and_the_last_byte_within_the_limits_are_read() -> None:
     assert opened().received(PARTS[:-3] + b"\x00\x01x") == [[b"x"] * MAX_PARTS]
     assert opened().received(b"\x02" + LIMIT.to_bytes(8) + bytes(LIMIT)) == [[bytes(LIMIT)]]
-
-
-def test_damaged_bytes_are_messages_or_refused() -> None:
-    random = np.random.default_rng(SEED)
-    sound = GREETING + READY + b"\x01\x00\x00\x05hello" + b"\x04\x0a\x04PING\x00\x10abc" + b"\x01\x00\x00\x02hi"
-    for _ in range(rounds(500)):
-        peer, data = Peer("REP", ("REQ",), LIMIT), damaged(sound, random)
-        try:
-            read = peer.received(data)
-        except PeerError:
-            continue
-        assert all(isinstance(part, bytes) for message in read for part in message)
-        assert len(peer.outgoing) < 200
 
 
 def test_a_late_answer_is_not_that_of_the_next_request() -> None:

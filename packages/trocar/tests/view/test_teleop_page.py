@@ -143,6 +143,8 @@ def test_the_page_has_the_picture_the_forces_and_the_messages(shown: Shown) -> N
     shown.run(2)
     shown.draw()
     assert "keyboard has gone; the PSM holds" in shown.page.panel(PairPanel).html.content
+    assert any("ALIGNING_MTM" in message.text for message in shown.console.messages)
+    assert "ALIGNING_MTM" not in shown.page.panel(PairPanel).html.content  # a name for programs
     shown.keyboard.connected = True
 
 

@@ -21,6 +21,11 @@ PORT = 8080  # the usual one; another one can be set by the environment variable
 PAGE_TIMEOUT = 60.0  # longest wait for a browser [s]
 
 
+def announce(work: str) -> None:
+    """Say what a command does until it prints the address of its page; called before modules that load slowly."""
+    typer.echo(f"{work} ...")
+
+
 def open_page(
     running: ExitStack, make: Callable[[PageServer], Page], *, host: str = "127.0.0.1", port: int | None = None
 ) -> Page:

@@ -10,6 +10,7 @@ import typer
 
 from trocar.commands.masters import chosen_masters
 from trocar.commands.options import JsonFile, check_positive, flag, option
+from trocar.commands.pages import announce
 from trocar.commands.teleop_live import LiveOptions, check_files, checked_arms, run_live
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError, check_known
@@ -79,10 +80,11 @@ def teleop(
     if bench:
         _bench(context, json_file)
         return
-    from trocar.teleoperation.devices import DEVICES
-
     if not master:
+        from trocar.teleoperation.devices import DEVICES
+
         raise TrocarError(f"nothing to do: give --master {', '.join(DEVICES)}; or teleop bench")
+    announce("building the scene")
     chosen = chosen_masters(master, forces=allow_motion, page=page)
     _check(scheme, passivity, duration, page)
     arms = checked_arms(arm or [], len(master))

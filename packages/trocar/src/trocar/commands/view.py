@@ -14,7 +14,7 @@ import typer
 import trocar as tr
 from trocar.commands import options
 from trocar.commands.options import argument, flag, option
-from trocar.commands.pages import VIEW, open_page, wait_for_end
+from trocar.commands.pages import VIEW, announce, open_page, wait_for_end
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError
 from trocar.files import check_writable
@@ -101,6 +101,7 @@ def view(
     only to those who have the printed address: it contains a token that changes with every run.
     Needs viser: pip install 'trocar\\[view]'. A running robot: [bold]trocar watch[/bold].
     """
+    announce(f"opening {what}")
     from trocar.robot.settings import ArmSettings
 
     _quiet()
@@ -216,7 +217,11 @@ def _scene_name(what: str) -> str | None:
     from trocar.recording.loading import is_recording
     from trocar.simulation.scene_file import scene_names
 
-    if what in scene_names() or Path(what).suffix.lower() == ".toml":
+    if what in scene_names():
+        return what
+    if Path(what).suffix and not Path(what).exists():
+        raise TrocarError(f"the file {what} does not exist; known scenes: {', '.join(scene_names())}")
+    if Path(what).suffix.lower() == ".toml":
         return what
     if not is_recording(Path(what)) and options.arm_name(what) not in ARMS:  # in upper or lower case
         raise UnknownName("arm, scene or recording", what, (*scene_names(), *ARMS, "a .toml file or a recording"))

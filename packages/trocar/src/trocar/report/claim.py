@@ -33,7 +33,7 @@ CHECK_KINDS: dict[str, str] = {
     "signal": "our engine or equations follow a signal that the authors logged",
     "statement": "our engine or equations agree with a printed table, formula or sentence: a difference of zero",
     "own": "a check of ours with a derived bound: rounding, a printed number, our engine against our own model",
-    "regression": "a bound that we set above our own result: it notices changes and proves nothing else",
+    "regression": "a bound or an aim that we chose: it notices changes and proves nothing else",
 }
 OWN_BOUNDS = ("own", "regression")  # kinds whose bound is ours, not a published number
 KINDS: dict[str, str] = {**NUMBER_KINDS, **CHECK_KINDS}
@@ -130,23 +130,29 @@ class Claim:
             ours = None
         return {key: getattr(self, key) for key in JSON_KEYS} | {"ours": ours, "note": note}
 
+    @property
+    def has_own_bound(self) -> bool:
+        """True if the bound is ours: it follows from no printed number other than zero."""
+        return self.kind in OWN_BOUNDS or self.published == 0
+
     def expected(self) -> str:
         """The published number with relation and tolerance, such as `= 1.2 ± 0.1` or `≤ 3 + 0.5`.
 
-        Our own bounds, and bounds around a published 0, are one number: `≤ 0.001`.
+        A bound of ours is one number: `≤ 0.001`.
         """
         if self.published is None:
             return "-"
         sign, margin = {"equal": ("=", "±"), "at_most": ("≤", "+"), "at_least": ("≥", "-")}[self.relation]
-        if self.relation != "equal" and (self.kind in OWN_BOUNDS or self.published == 0):
+        if self.relation != "equal" and self.has_own_bound:
             slack = self.tolerance if self.relation == "at_most" else -self.tolerance
             return f"{sign} {number(self.published + slack)}"
         text = f"{sign} {number(self.published)}"
         return f"{text} {margin} {number(self.tolerance)}" if self.tolerance else text
 
     def comparison(self) -> str:
-        """Our number and the published one, such as `ours 1.4, published = 1.2 ± 0.1 mm`."""
-        return f"ours {number(self.ours)}, published {self.expected()} {self.unit}".rstrip()
+        """Our number and the required one, such as `ours 1.4, published = 1.2 ± 0.1 mm`."""
+        name = "our bound" if self.has_own_bound else "published"
+        return f"ours {number(self.ours)}, {name} {self.expected()} {self.unit}".rstrip()
 
     def _take_number(self, name: str, allowed: str, low: float = -math.inf, finite: bool = True) -> None:
         """Turn a number of any kind (numpy's included) into a float."""

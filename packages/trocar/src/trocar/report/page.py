@@ -108,7 +108,7 @@ def _evidence(report: Report) -> list[str]:
 def _table(claims: list[Claim]) -> list[str]:
     if not claims:
         return []
-    headings = ("claim", "published", "ours", "unit", "", "note and source")
+    headings = ("claim", "published", "our bound", "ours", "unit", "", "note and source")
     head = '<table id="claims">\n<thead><tr>' + "".join(f"<th>{heading}</th>" for heading in headings) + "</tr></thead>"
     rows = []
     # consecutive claims with the same note share one cell
@@ -128,13 +128,18 @@ def _row(claim: Claim, span: int = 0) -> str:
     kind = {True: "passed", False: "failed", None: "skipped"}[claim.holds]
     text = f"{_with_code(claim.note)}<br>" if claim.note else ""
     note = f'<td class="note" rowspan="{span}">{text}<cite>{escape(claim.source)}</cite></td>' if span else ""
+    published, bound = ("", escape(claim.expected()))[:: 1 if claim.has_own_bound else -1]
     return (
         f'<tr class="{kind}"><td class="id">{escape(claim.id)}</td>'
-        f'<td class="number" data-label="published">{escape(claim.expected())}</td>'
+        f"{_required('published', published)}{_required('our bound', bound)}"
         f'<td class="number ours" data-label="ours">{number(claim.ours)}</td>'
         f'<td class="unit" data-label="unit">{escape(claim.unit)}</td>'
         f'<td class="verdict">{claim.verdict}</td>{note}</tr>'
     )
+
+
+def _required(label: str, text: str) -> str:
+    return f'<td class="number" data-label="{label}">{text}</td>' if text else "<td></td>"
 
 
 def _figure(figure: Figure, caption: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -79,12 +80,14 @@ class Report:
         return all(claim.holds is not False for claim in self.claims)
 
     def summary(self) -> str:
-        """Counts such as `3 passed, 1 failed, 2 skipped (1 not run, 1 not reproducible)`."""
+        """Printed numbers, then claims: `1 of 2 printed numbers met (1 missed); claims: 3 passed, 0 failed, ...`."""
+        kinds = [number.kind for number in self.numbers()]
+        met = sum(kind in NUMBER_KINDS for kind in kinds)
+        printed = f"{met} of {len(kinds)} printed numbers met{_counts(kinds, NOT_REPRODUCED)}; claims: "
         verdicts = [claim.verdict for claim in self.claims]
-        why = {reason: verdicts.count(reason) for reason in ("not run", "not reproducible")}
-        text = f"{verdicts.count('passed')} passed, {verdicts.count('failed')} failed, {sum(why.values())} skipped"
-        reasons = ", ".join(f"{count} {reason}" for reason, count in why.items() if count)
-        return f"{text} ({reasons})" if reasons else text
+        skipped = [verdict for verdict in verdicts if verdict not in ("passed", "failed")]
+        counts = f"{verdicts.count('passed')} passed, {verdicts.count('failed')} failed, {len(skipped)} skipped"
+        return (printed if kinds else "") + counts + _counts(skipped, ("not run", "not reproducible"))
 
     def failures(self) -> list[str]:
         """One line per failed claim: its id, our number and the published one."""
@@ -116,28 +119,20 @@ class Report:
             table.add_row(*row)
         return table
 
-    def table(self) -> Table:
-        """The claims as a rich table for the terminal, published and ours side by side.
+    def table(self) -> Group:
+        """The claims for the terminal: a table of published numbers, one of bounds of ours, the summary, the notes.
 
-        Notes are numbered and printed below the table: in a column they would leave no room for the numbers.
+        Notes are numbered and printed below the tables: in a column they would leave no room for the numbers.
         """
         notes = list(dict.fromkeys(claim.note for claim in self.claims if claim.note))
+        tables = []
+        for own in (False, True):
+            if claims := [claim for claim in self.claims if claim.has_own_bound == own]:
+                required = "our bound" if own else "published"
+                title = f"{self.title}: checks with a bound of ours" if own else self.title
+                tables.append(_claim_table(claims, notes, required, title))
         footer = [self.summary(), *(f"{number}: {note}" for number, note in enumerate(notes, start=1))]
-        # Text, not str, here and below: square brackets in a note are not markup.
-        title, caption = Text(self.title, style="bold"), Text("\n".join(footer))
-        table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
-        table.add_column("claim", overflow="fold")
-        table.add_column("published", justify="right")
-        table.add_column("ours", justify="right")
-        table.add_column("unit")
-        table.add_column("", no_wrap=True)
-        table.add_column("note", justify="right", style="dim")
-        for claim in self.claims:
-            word, style = _VERDICTS[claim.holds]
-            ours, verdict = Text(number(claim.ours), style=style), Text(word, style=style)
-            note = str(notes.index(claim.note) + 1) if claim.note else ""
-            table.add_row(Text(claim.id), Text(claim.expected()), ours, Text(claim.unit), verdict, note)
-        return table
+        return Group(*tables, *(Text(line) for line in footer))
 
     def to_json(self) -> dict[str, Any]:
         """`{"claims": [...]}`, each claim as `Claim.to_json` gives it."""
@@ -150,3 +145,27 @@ class Report:
     def write_html(self, path: str | Path) -> Path:
         """Write the report atomically as one self-contained HTML file."""
         return write_whole(path, html(self))
+
+
+def _claim_table(claims: Iterable[Claim], notes: Sequence[str], required: str, title: str) -> Table:
+    """A table of claims; `required` heads the column of the numbers that ours are compared with."""
+    # Text, not str, here and below: square brackets in a note are not markup.
+    table = Table(title=Text(title, style="bold"), title_justify="left")
+    table.add_column("claim", overflow="fold")
+    table.add_column(required, justify="right")
+    table.add_column("ours", justify="right")
+    table.add_column("unit")
+    table.add_column("", no_wrap=True)
+    table.add_column("note", justify="right", style="dim")
+    for claim in claims:
+        word, style = _VERDICTS[claim.holds]
+        ours, verdict = Text(number(claim.ours), style=style), Text(word, style=style)
+        note = str(notes.index(claim.note) + 1) if claim.note else ""
+        table.add_row(Text(claim.id), Text(claim.expected()), ours, Text(claim.unit), verdict, note)
+    return table
+
+
+def _counts(values: Sequence[str], reasons: Iterable[str]) -> str:
+    """How often reasons occur, such as ` (1 not run, 1 not reproducible)`; empty if none does."""
+    text = ", ".join(f"{values.count(reason)} {reason}" for reason in reasons if reason in values)
+    return f" ({text})" if text else ""

@@ -244,7 +244,9 @@ class wait_move_handle:
 
     def __init__(self, class_instance: Any, ral: Any = None) -> None:
         self._instance = class_instance
-        self._start = Time.of(time_of_command(current(), class_instance.operating_state_topic))
+        # as in crtk, a handle of a class without an operating state fails when it is waited for, not before
+        topic = getattr(class_instance, "operating_state_topic", None)
+        self._start = None if topic is None else Time.of(time_of_command(current(), topic))
 
     def wait(self, is_busy: bool = False, timeout: float = 30.0) -> bool:
         """Wait for the end of the motion, or with is_busy=True for its start; False after `timeout` [s]."""

@@ -31,7 +31,7 @@ MAX_MESSAGES = 1000  # number kept
 MAX_FAILURES = 20  # number of different errors of the page that are reported
 BASE = "/base"  # node of the scene that is the base of the selected arm
 
-ZENITH, HORIZON = (0.72, 0.78, 0.85), (0.93, 0.94, 0.95)  # colours of the backdrop
+ZENITH, HORIZON = (0.66, 0.72, 0.80), (0.76, 0.79, 0.83)  # colours of the backdrop
 DISTANCE, ABOVE = 1.3, 0.1  # camera's distance from several arms; height above their bases of the point it looks at [m]
 FROM_CART, FROM_BASES = np.array([0.42, 0.86, 0.28]), np.array([0.5, -0.8, 0.35])  # directions to the camera
 LISTENERS = dict.fromkeys(("button", "button_group"), "on_click") | {"upload_button": "on_upload"}  # of other controls
@@ -323,5 +323,5 @@ def add_floor(scene: viser.SceneApi, extent: tuple[Array, Array]) -> None:
     low, high = extent
     centre = (low + high) / 2
     position = (float(centre[0]), float(centre[1]), float(low[2]) - 0.1)
-    look: dict[str, Any] = {"cell_color": (205, 211, 218), "section_color": (178, 186, 196), "shadow_opacity": 0.2}
+    look: dict[str, Any] = {"cell_color": (172, 180, 190), "section_color": (140, 149, 161), "shadow_opacity": 0.3}
     scene.add_grid("/floor", 4.0, 4.0, cell_size=0.1, section_size=0.5, position=position, **look)

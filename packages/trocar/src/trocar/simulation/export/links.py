@@ -18,6 +18,7 @@ from trocar.spatial import Array, inverse
 
 # Parsers need some inertia also for links whose inertia is part of another (the wrist's is in the link "insertion").
 LIGHT = Inertia(mass=DUMMY_MASS, com=np.zeros(3), I=DUMMY_INERTIA * np.eye(3))
+MASSLESS = Inertia(mass=0.0, com=np.zeros(3), I=np.zeros((3, 3)))  # PyBullet takes a link without an inertia for 1 kg
 ROOT, TIP = "base_link", "tip_link"
 
 

@@ -14,6 +14,7 @@ from trocar.arms import Arm
 from trocar.arms.parameters import Inertia
 from trocar.simulation.export.links import (
     LIGHT,
+    MASSLESS,
     ROOT,
     TIP,
     Link,
@@ -39,9 +40,11 @@ def urdf(scene: Scene, name: str, title: str, meshes: list[Mesh]) -> str:
     for material in sorted({mesh.material for mesh in meshes}):
         add(add(root, "material", name=material), "color", rgba=[*MATERIALS[material][0], 1.0])
     for fixed, T_root, shapes in fixed_links(scene, meshes):
-        _visuals(add(root, "link", name=fixed), shapes)
-        if fixed != ROOT:
+        element = add(root, "link", name=fixed)
+        if fixed != ROOT:  # KDL, of robot_state_publisher, warns of a root with an inertia
+            _inertial(element, MASSLESS)
             _fixed_joint(root, ROOT, fixed, T_root)
+        _visuals(element, shapes)
     for link in leaders_first(links(scene, meshes)):
         element = add(root, "link", name=link.name)
         _inertial(element, link.inertia or LIGHT)
@@ -51,8 +54,9 @@ def urdf(scene: Scene, name: str, title: str, meshes: list[Mesh]) -> str:
         _joint(root, link)
     for arm, stepped in scene.stepped.items():
         prefix, facts = stepped.prefix, scene.arms[arm].arm
-        tip = add(root, "link", name=flat(prefix + TIP)).get("name")
-        _fixed_joint(root, link_name(prefix + facts.tip_body), str(tip), facts.T_body_tip)
+        tip = add(root, "link", name=flat(prefix + TIP))
+        _inertial(tip, MASSLESS)
+        _fixed_joint(root, link_name(prefix + facts.tip_body), str(tip.get("name")), facts.T_body_tip)
     return document(root, [f"{title} See README.md.", texts()["comments"]["urdf"]])
 
 

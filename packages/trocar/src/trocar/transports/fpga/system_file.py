@@ -20,6 +20,7 @@ from trocar.transports.fpga.io_file import (
 from trocar.transports.fpga.json_table import XML, JsonTable, read_commented_json
 
 SET_UP_TYPE, CLASSIC_SET_UP = "SUJ", "SUJ_Classic"  # start of the types of set-up joints; the type on boards
+GENERIC = "_GENERIC"  # end of the types of arms that another component of the dVRK's program provides
 
 
 def read_system(path: str | PathLike[str]) -> IOConfiguration:
@@ -54,6 +55,9 @@ def read_system(path: str | PathLike[str]) -> IOConfiguration:
             notes.append(f"{name}: set-up joints of type {kind} have no boards; they are not simulated")
             continue
         consequence = f"{name} is not simulated"
+        if kind.endswith(GENERIC):
+            notes.append(f"{name}: arms of type {kind} have no boards; {consequence}")
+            continue
         file = _found(folder, _arm_file(arm, folder))
         if kind == CLASSIC_SET_UP:
             if file is None:

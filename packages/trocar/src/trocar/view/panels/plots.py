@@ -38,7 +38,7 @@ UNITS = {
 # The axis of values has room for labels such as -0.125; viser's default clips them.
 AXES = (uplot.Axis(), uplot.Axis(size=54))
 PLAYHEAD = "#555555"
-BARS, NAME, VALUE, ROW, BAR = 270, 62, 62, 26, 12  # widths of the bars, names and values; heights of a row, a bar [px]
+BARS, NAME, VALUE, ROW, BAR = 270, 74, 76, 30, 13  # widths of the bars, names and values; heights of a row, a bar [px]
 
 
 # -- bars --------------------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def bars(mechanism: Mechanism, state: ArmFrame) -> str:
     rows = []
     for j, joint in enumerate(arm.joints):
         y = j * ROW + 6
-        rows.append(f'<text x="0" y="{y + 10}">{joint.name}</text>')
+        rows.append(f'<text x="0" y="{y + 11}">{joint.name}</text>')
         rows.append(f'<rect x="{middle - half:.1f}" y="{y}" width="{2 * half:.1f}" height="{BAR}" fill="#8882"/>')
         edge = [0.0, 0.0]  # ends of the stack to the left and to the right
         for name, part in parts.items():
@@ -108,8 +108,8 @@ def bars(mechanism: Mechanism, state: ArmFrame) -> str:
         limit = f"&#177;{span[j]:.2g}" if room[j] > 1e-6 else ""
         rows += [
             f'<path d="M{x:.2f} {y - 3}v{BAR + 6}" stroke="currentColor" stroke-width="2"/>',
-            f'<text x="{BARS}" y="{y + 10}" text-anchor="end" data-joint="{joint.name}">{value} {joint.effort_unit}'
-            f'</text><text x="{middle + half:.1f}" y="{y + BAR + 8}" font-size="8.5" text-anchor="end" opacity="0.75">'
+            f'<text x="{BARS}" y="{y + 11}" text-anchor="end" data-joint="{joint.name}">{value} {joint.effort_unit}'
+            f'</text><text x="{middle + half:.1f}" y="{y + BAR + 11}" font-size="11" text-anchor="end">'
             f"{limit}</text>",
         ]
     causes = " ".join(
@@ -118,7 +118,7 @@ def bars(mechanism: Mechanism, state: ArmFrame) -> str:
     )
     return (
         '<div style="padding:0.4em 1.4em 0.4em 0.6em;font-size:12px">'
-        f'<svg viewBox="0 0 {BARS} {arm.n * ROW + 8}" width="100%" fill="currentColor" font-size="11" '
+        f'<svg viewBox="0 0 {BARS} {arm.n * ROW + 8}" width="100%" fill="currentColor" font-size="13" '
         f'style="font-variant-numeric:tabular-nums">{"".join(rows)}</svg>'
         f"<div>{causes}<br><b>&#124;</b> effort of the joint, the sum; &#177; the range of the bar</div></div>"
     )

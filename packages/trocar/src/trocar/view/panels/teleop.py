@@ -60,7 +60,7 @@ def _hold(keyboard: Keyboard, query: str) -> bool:
 
 
 class PairPanel(TextPanel, tab=TAB, left=True):
-    """States, scales and contact forces of the pairs, and the latest messages."""
+    """States, scales and contact forces of the pairs in words, and the latest warnings and errors."""
 
     def __init__(self, console: DeviceConsole) -> None:
         self._console = console
@@ -69,10 +69,12 @@ class PairPanel(TextPanel, tab=TAB, left=True):
         rows = [f"<b>{arm}</b> {text}" for arm, text in self._console.summary().items()]
         if self._console.delay > 0.0:
             rows.append(f"<b>network</b> delay {1e3 * self._console.delay:.0f} ms each way")
-        latest = {message.text: message for message in list(self._console.messages)}  # each text once
+        # each warning and error once; the names of states are for programs, the rows above have them in words
+        latest = {message.text: message for message in list(self._console.messages) if message.kind in COLOURS}
         for message in sorted(latest.values(), reverse=True)[:MAX_LINES]:
-            colour = COLOURS.get(message.kind, "inherit")
-            rows.append(f'<span style="color: {colour}">{message.time:.1f} s {escape(message.text)}</span>')
+            rows.append(
+                f'<span style="color: {COLOURS[message.kind]}">{message.time:.1f} s {escape(message.text)}</span>'
+            )
         return "<br>".join(rows)
 
 

@@ -6,7 +6,7 @@ Jones polynomial, from Kauffman's bracket. It tells a square knot from a granny 
 does not, and left from right. It is multiplicative: the knot of several throws is the product of the throws.
 
 L. H. Kauffman, State models and the Jones polynomial, Topology 26 (1987) 395; V. F. R. Jones, Annals of Mathematics
-126 (1987) 335 (torus knots, proposition 11.9); K. Koniaris, M. Muthukumar, Phys. Rev. Lett. 66 (1991) 2211 (removal of
+126 (1987) 335 (torus knots); K. Koniaris, M. Muthukumar, Phys. Rev. Lett. 66 (1991) 2211 (removal of
 corners).
 """
 

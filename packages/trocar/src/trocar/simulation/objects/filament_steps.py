@@ -7,7 +7,7 @@ coefficient times the normal force (P. A. Cundall, O. D. L. Strack, Geotechnique
 not slip does not creep.
 
 Steps are explicit and as short as the stiffest spring asks for, microseconds. They cost little because nothing is
-solved: implicit steps and constraints were slower or not stiff enough (docs/surgery.md).
+solved: chains and constraints of MuJoCo were slower, or diverged (docs/surgery.md).
 """
 
 from __future__ import annotations

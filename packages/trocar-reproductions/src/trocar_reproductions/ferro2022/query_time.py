@@ -9,8 +9,8 @@ from time import perf_counter
 import numpy as np
 
 from trocar import batch
-from trocar.batch.backends.c import library
 from trocar.batch.c_export import c_files
+from trocar.c_library import library
 from trocar.demo.torque_control import START
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism

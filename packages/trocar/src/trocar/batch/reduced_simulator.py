@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
-from trocar.batch.backends.c import NoCompiler
 from trocar.batch.loading import load
+from trocar.c_library import NoCompiler
 from trocar.errors import TrocarError
 from trocar.simulation import Diverged, SceneArm
 from trocar.simulation.engine import MAX_EFFORT

@@ -1,7 +1,7 @@
 """Simulation: arms as closed chains in MuJoCo, their environment, and the loop that runs a controller.
 
 `Simulator` is one arm, `load_scene` several arms in one model; `simulate` runs a controller and returns a `Recording`.
-Objects to touch (`Solid`, `SoftSlab`, `Tissue`, `needle`, `Thread`, `Blade`, `Port`), faults (`MotorLoss`,
+Objects to touch (`Solid`, `SoftSlab`, `Tissue`, `needle`, `Thread`, `Filament`, `Blade`, `Port`), faults (`MotorLoss`,
 `EncoderBias`, `CableBreak`), motion planning (`plan`) and sensors (`ForceSensor`) are here too. `skills` has motions of
 suturing.
 """
@@ -11,6 +11,7 @@ from trocar.simulation.engine import Diverged, Snapshot
 from trocar.simulation.forces.faults import CableBreak, EncoderBias, MotorLoss
 from trocar.simulation.objects import (
     Blade,
+    Filament,
     Inclusion,
     Needle,
     Piercing,
@@ -35,7 +36,7 @@ from trocar.simulation.simulator import Simulator
 
 __all__ = [
     "ArmOptions", "Blade", "Box", "Cable", "CableBreak", "Capsule", "CollisionScene", "Compliance", "Cylinder",
-    "Diverged", "ElasticMount", "EncoderBias", "ForceSensor", "Inclusion", "Mirror", "MotorLoss", "Needle",
+    "Diverged", "ElasticMount", "EncoderBias", "Filament", "ForceSensor", "Inclusion", "Mirror", "MotorLoss", "Needle",
     "Piercing", "Plan", "PlanningFailed", "Port", "Scene", "SceneArm", "SceneObject", "Seam", "SimulatedArm",
     "Simulator", "Snapshot", "SoftSlab", "Solid", "Sphere", "Thread", "Tissue", "load_scene", "needle",
     "plan", "simulate",

@@ -13,6 +13,7 @@ from trocar.arms.file_fields import MAX_LENGTH, MAX_MASS, Fields
 from trocar.errors import shown
 from trocar.simulation.objects.blade import Blade
 from trocar.simulation.objects.closed_surface import MESH_FILES, ClosedSurface
+from trocar.simulation.objects.filament import Filament
 from trocar.simulation.objects.piercing import Piercing
 from trocar.simulation.objects.scene_object import SceneObject
 from trocar.simulation.objects.seam import Seam
@@ -93,6 +94,15 @@ def _thread(fields: Fields, name: str, T: Array) -> Thread:
     return Thread(name, fields.text("needle"), friction=friction, knot=fields.flag("knot", False), **options)
 
 
+def _filament(fields: Fields, name: str, T: Array) -> Filament:
+    _check_no_pose(fields, T)
+    keys = ("rod", "diameter", "density", "young", "drag")
+    options: dict[str, Any] = {key: fields.number(key) for key in keys if key in fields}
+    points = fields.rows("points", (3,), "a line through points [m]", most=MAX_LENGTH)
+    first, last = (fields.text(key) if key in fields else None for key in ("first_end", "last_end"))
+    return Filament(name, points, (first, last), friction=fields.number("friction", 0.3, least=0.0), **options)
+
+
 def _tissue(fields: Fields, name: str, T: Array) -> Tissue:
     options: dict[str, Any] = {
         key: fields.positive(key, most=1e12) for key in ("young", "mesh", "strength") if key in fields
@@ -161,6 +171,7 @@ KINDS: Mapping[str, Reader] = {  # by `shape` in a scene file
     "needle": _needle,
     "slab": _slab,
     "thread": _thread,
+    "filament": _filament,
     "blade": _blade,
     "seam": _seam,
     "tissue": _tissue,
@@ -170,6 +181,7 @@ __all__ = [
     "KINDS",
     "Blade",
     "ClosedSurface",
+    "Filament",
     "Inclusion",
     "Needle",
     "Piercing",

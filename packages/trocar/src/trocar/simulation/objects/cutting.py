@@ -51,6 +51,18 @@ def swept(path: Array, spacing: float) -> Array:
     return np.concatenate(points)
 
 
+def crosses(points: Array, triangle: Array) -> Array:
+    """Mask (n,) of the pieces of a line through points (n + 1, 3) that cross a triangle (3, 3)."""
+    origin, along = points[:-1], np.diff(points, axis=0)
+    first, second = triangle[1] - triangle[0], triangle[2] - triangle[0]
+    normal = np.cross(first, second)
+    with np.errstate(divide="ignore", invalid="ignore"):  # pieces in the plane of the triangle do not cross it
+        t = (triangle[0] - origin) @ normal / (along @ normal)
+        at = origin + t[:, None] * along - triangle[0]
+        u, v = np.cross(at, second) @ normal / (normal @ normal), np.cross(first, at) @ normal / (normal @ normal)
+        return np.asarray((t >= 0.0) & (t < 1.0) & (u >= 0.0) & (v >= 0.0) & (u + v <= 1.0))
+
+
 def crossed(tetrahedra: Array, points: Array) -> Array:
     """Mask (n,) of the tetrahedra, by their corners (n, 4, 3), that contain any of the points (m, 3)."""
     # only those whose boxes overlap matter

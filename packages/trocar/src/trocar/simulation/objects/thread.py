@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.errors import TrocarError
-from trocar.simulation.objects.cutting import checked_path
+from trocar.simulation.objects.cutting import checked_path, crosses
 from trocar.simulation.objects.scene_object import (
     ANYTHING,
     FIXED_PRIORITY,
@@ -232,7 +232,7 @@ class PlacedThread(PlacedObject):
         cut = set()
         for first, second in pairwise(path):
             for triangle in ((first[0], first[1], second[1]), (first[0], second[1], second[0])):
-                for at in np.flatnonzero(_crosses(points, np.array(triangle))).tolist():
+                for at in np.flatnonzero(crosses(points, np.array(triangle))).tolist():
                     cut.add(int(parts[np.argmin(np.abs(parts - (at + 0.5)))]))
         new = sorted(cut.difference(self.parted))
         for i in new:
@@ -274,15 +274,3 @@ class PlacedThread(PlacedObject):
         self._loads = dict(loads)
         for rod, locks in self._locks.items():
             self._data.eq_active[locks] = int(rod not in self.parted)
-
-
-def _crosses(points: Array, triangle: Array) -> Array:
-    """Mask (n,) of the pieces of a line through points (n + 1, 3) that cross a triangle (3, 3)."""
-    origin, along = points[:-1], np.diff(points, axis=0)
-    first, second = triangle[1] - triangle[0], triangle[2] - triangle[0]
-    normal = np.cross(first, second)
-    with np.errstate(divide="ignore", invalid="ignore"):  # pieces in the plane of the triangle do not cross it
-        t = (triangle[0] - origin) @ normal / (along @ normal)
-        at = origin + t[:, None] * along - triangle[0]
-        u, v = np.cross(at, second) @ normal / (normal @ normal), np.cross(first, at) @ normal / (normal @ normal)
-        return np.asarray((t >= 0.0) & (t < 1.0) & (u >= 0.0) & (v >= 0.0) & (u + v <= 1.0))

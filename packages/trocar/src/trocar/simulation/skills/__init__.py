@@ -3,6 +3,8 @@
 from trocar.simulation.skills.handover import Handover, HandoverPlan, hand_over, plan_handover
 from trocar.simulation.skills.handover_setting import handover_scene
 from trocar.simulation.skills.hands import Hands
+from trocar.simulation.skills.knot_setting import knot_scene, loose_knot
+from trocar.simulation.skills.knot_tightening import TightKnot, tighten_knot
 from trocar.simulation.skills.needle_frames import arc_pose, grip_frame
 from trocar.simulation.skills.picking import Picked, pick
 from trocar.simulation.skills.scissors import Snip, cut
@@ -12,7 +14,8 @@ from trocar.simulation.skills.tissue_handling import TissueResponse, palpate, re
 from trocar.simulation.skills.wound_closing import Tightening, WoundClosure, close_wound, tighten, wound_width
 
 __all__ = [
-    "Handover", "HandoverPlan", "Hands", "Picked", "Snip", "Stitching", "Tightening", "TissueResponse", "WoundClosure",
-    "arc_pose", "bite", "close_wound", "cut", "grip_frame", "hand_over", "handover_scene", "palpate", "pick",
-    "plan_handover", "pull_through", "regrasp", "retract", "suture_scene", "tighten", "wound_scene", "wound_width",
+    "Handover", "HandoverPlan", "Hands", "Picked", "Snip", "Stitching", "TightKnot", "Tightening", "TissueResponse",
+    "WoundClosure", "arc_pose", "bite", "close_wound", "cut", "grip_frame", "hand_over", "handover_scene", "knot_scene",
+    "loose_knot", "palpate", "pick", "plan_handover", "pull_through", "regrasp", "retract", "suture_scene", "tighten",
+    "tighten_knot", "wound_scene", "wound_width",
 ]  # fmt: skip

@@ -272,6 +272,27 @@ def test_a_free_object_of_a_scene_file_rests_at_any_mass(tmp_path, mass):
     assert abs(-0.195 - places[-1][2]) < 1e-7  # solids are rigid to each other
 
 
+def test_objects_fall_onto_the_floor_of_a_scene_file(tmp_path):
+    text = """
+        [arms.PSM]
+        arm = "PSM"
+        [[objects]]
+        name = "floor"
+        shape = "floor"
+        position = [0.0, 0.0, -0.5]
+        [[objects]]
+        name = "ball"
+        shape = "sphere"
+        radius = 0.01
+        mass = 0.02
+        position = [0.3, 0.2, -0.48]
+    """
+    scene = tr.load_scene(scene_file(tmp_path, text))
+    for _ in range(400):
+        scene.step({"PSM": np.zeros(7)})
+    np.testing.assert_allclose(scene.objects["ball"].pose[:3, 3], [0.3, 0.2, -0.49], rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -293,6 +314,10 @@ def test_a_free_object_of_a_scene_file_rests_at_any_mass(tmp_path, mass):
         ("arms = 3", "scene.toml: 'arms' must hold tables [arms.NAME], got 3"),
         ('speed = 3\n[arms.A]\narm = "PSM"', "field 'speed' is unknown"),
         ('[arms.A]\narm = "PSM"\n[[objects]]\nname = "x"\nshape = "cone"', "object 1: 'shape': 'cone' is unknown"),
+        (
+            '[arms.A]\narm = "PSM"\n[[objects]]\nname = "f"\nshape = "floor"\nposition = [0.1, 0, -1]',
+            r"a floor has a height only: 'position' is \[0, 0, height\]",
+        ),
         (
             '[arms.A]\narm = "PSM"\n[[objects]]\nname = "block"\nshape = "box"\nsize = [0.1, 0.1, 0.3]',
             "overlaps block by",

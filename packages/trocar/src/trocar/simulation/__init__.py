@@ -1,9 +1,9 @@
 """Simulation: arms as closed chains in MuJoCo, their environment, and the loop that runs a controller.
 
 `Simulator` is one arm, `load_scene` several arms in one model; `simulate` runs a controller and returns a `Recording`.
-Objects to touch (`Solid`, `SoftSlab`, `Tissue`, `needle`, `Thread`, `Filament`, `Blade`, `Port`), faults (`MotorLoss`,
-`EncoderBias`, `CableBreak`), motion planning (`plan`) and sensors (`ForceSensor`) are here too. `skills` has motions of
-suturing.
+Objects to touch (`Solid`, `floor`, `SoftSlab`, `Tissue`, `needle`, `Thread`, `Filament`, `Blade`, `Port`), faults
+(`MotorLoss`, `EncoderBias`, `CableBreak`), motion planning (`plan`) and sensors (`ForceSensor`) are here too. `skills`
+has motions of suturing.
 """
 
 from trocar.mechanics import ArmOptions
@@ -21,6 +21,7 @@ from trocar.simulation.objects import (
     Solid,
     Thread,
     Tissue,
+    floor,
     needle,
 )
 from trocar.simulation.objects.solid import Box, Capsule, Cylinder, Sphere
@@ -38,6 +39,6 @@ __all__ = [
     "ArmOptions", "Blade", "Box", "Cable", "CableBreak", "Capsule", "CollisionScene", "Compliance", "Cylinder",
     "Diverged", "ElasticMount", "EncoderBias", "Filament", "ForceSensor", "Inclusion", "Mirror", "MotorLoss", "Needle",
     "Piercing", "Plan", "PlanningFailed", "Port", "Scene", "SceneArm", "SceneObject", "Seam", "SimulatedArm",
-    "Simulator", "Snapshot", "SoftSlab", "Solid", "Sphere", "Thread", "Tissue", "load_scene", "needle",
+    "Simulator", "Snapshot", "SoftSlab", "Solid", "Sphere", "Thread", "Tissue", "floor", "load_scene", "needle",
     "plan", "simulate",
 ]  # fmt: skip

@@ -27,6 +27,7 @@ from trocar.simulation.objects.solid import (
     Obstacle,
     Solid,
     Sphere,
+    floor,
     needle,
 )
 from trocar.simulation.objects.thread import THREAD_RANGES, Thread
@@ -75,6 +76,12 @@ def _solid(shape: Callable[[Fields], Obstacle]) -> Reader:
         return Solid(name, shape(fields), T, mass=mass or None, **_looks(fields))
 
     return read
+
+
+def _floor(fields: Fields, name: str, T: Array) -> Solid:
+    if not np.array_equal(T[:3, :3], np.eye(3)) or T[:2, 3].any():
+        raise fields.error("a floor has a height only: 'position' is [0, 0, height], without 'rpy'")
+    return floor(name, float(T[2, 3]), friction=_friction(fields))
 
 
 def _slab(fields: Fields, name: str, T: Array) -> SoftSlab:
@@ -168,6 +175,7 @@ KINDS: Mapping[str, Reader] = {  # by `shape` in a scene file
     "sphere": _solid(lambda fields: Sphere(np.zeros(3), _length(fields, "radius"))),
     "cylinder": _solid(lambda fields: _rod(Cylinder, fields)),
     "capsule": _solid(lambda fields: _rod(Capsule, fields)),
+    "floor": _floor,
     "needle": _needle,
     "slab": _slab,
     "thread": _thread,
@@ -191,5 +199,6 @@ __all__ = [
     "Solid",
     "Thread",
     "Tissue",
+    "floor",
     "needle",
 ]

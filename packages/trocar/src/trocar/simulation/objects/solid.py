@@ -230,6 +230,12 @@ class Solid(SceneObject):
         model.geom_solimp[geoms] = [D, D, 1e-3, 0.5, 2.0]
 
 
+def floor(name: str = "floor", height: float = 0.0, *, friction: float = 0.5) -> Solid:
+    """A fixed floor, 4 m wide, with its top at a height [m] in the world."""
+    thick = 0.1
+    return Solid(name, Box((0.0, 0.0, -thick / 2), (4.0, 4.0, thick)), pose(p=[0.0, 0.0, height]), friction=friction)
+
+
 @dataclass(frozen=True)
 class Needle(Solid):
     """A curved needle as a chain of capsules, held by friction and able to pierce tissue; `needle` builds it.

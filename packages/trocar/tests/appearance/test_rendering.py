@@ -14,7 +14,8 @@ from PIL import Image
 from trocar.appearance import CAMERAS, Trace, films, render, render_video, rendering, save_png, studio, view
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import load_cart
-from trocar.simulation import Simulator
+from trocar.simulation import Box, Filament, Scene, SceneArm, Simulator, Solid
+from trocar.spatial import pose
 
 SIZE = (320, 240)
 HOME = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.4])
@@ -93,6 +94,17 @@ def test_a_trace_is_drawn_at_its_position(sim):
     row, column = pixel(sim, "side", ends.mean(axis=0))
     assert change[row - 2 : row + 3, column - 2 : column + 3].max() > 60
     assert (change > 60).mean() < 0.03
+
+
+@pytest.mark.usefixtures("sim")  # skips where nothing can be drawn
+def test_a_thread_that_is_not_in_the_model_is_drawn(monkeypatch):
+    post = Solid("post", Box((0, 0, 0), (0.01, 0.01, 0.01)), pose(p=[0.1, 0.0, -0.1]))
+    line = np.array([[0.1, 0.0, -0.1], [0.1, 0.0, -0.0]])
+    scene = Scene({"PSM": SceneArm(arm="PSM")}, objects=[post, Filament("thread", line, ("post", None))])
+    drawn = render(scene, size=SIZE)
+    monkeypatch.setattr(scene, "lines", list)
+    changed = (drawn != render(scene, size=SIZE)).any(axis=2)
+    assert 10 < changed.sum() < 0.02 * changed.size
 
 
 @pytest.mark.parametrize("points", [np.zeros(3), np.zeros((4, 2)), np.full((2, 3), np.nan)])

@@ -20,6 +20,7 @@ from trocar import checks
 from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.films import Picture
 from trocar.appearance.stereo_camera import Lighting
+from trocar.appearance.studio import Trace
 from trocar.errors import TrocarError, check_known, check_type
 from trocar.mechanics import Cart
 from trocar.simulation import Scene
@@ -121,6 +122,9 @@ class SceneAt:
 
     def fixed_poses(self) -> dict[str, Array]:
         return self._scene.fixed_poses()
+
+    def lines(self) -> list[Trace]:
+        return self._scene.lines()
 
 
 class EpisodeCamera:

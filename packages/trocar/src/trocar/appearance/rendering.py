@@ -62,6 +62,8 @@ class PicturedScene(Protocol):
 
     def fixed_poses(self) -> dict[str, Array]: ...
 
+    def lines(self) -> Sequence[Trace]: ...  # objects that are not in MuJoCo's model
+
 
 class OfScene(Protocol):
     """An object with a scene, such as a `Simulator`."""
@@ -111,7 +113,7 @@ def render(
     place = studio(scene)
     place.arrange(scene.data.qpos, scene.fixed_poses())
     place.cut(scene.model.flex_elemlayer)
-    picture = place.picture(scene.data.qpos, from_where, size, traces, shadows and not near)
+    picture = place.picture(scene.data.qpos, from_where, size, [*scene.lines(), *traces], shadows and not near)
     if not labels:
         return picture
     points = {}  # the first moving links, which are farther apart than the tips

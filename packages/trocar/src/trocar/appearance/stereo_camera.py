@@ -128,7 +128,7 @@ class StereoCamera:
         T = self.T_world_camera(eye)
         stage = self._arrange()
         rgb, _ = self._render(stage.studio, T, depth=False)
-        stage.studio.scene.ngeom = stage.count  # marks have neither depth nor label
+        stage.studio.scene.ngeom = stage.count  # lines and marks have neither depth nor label
         colours, depth = self._render(stage.studio, T, segment=True)
         number = colours.astype(np.int32) @ np.array([1, 256, 65536], dtype=np.int32)
         segmentation = stage.label_of_id()[number]
@@ -183,6 +183,7 @@ class StereoCamera:
             studio.scene.flags[flag] = False
         studio.scene.flags[mujoco.mjtRndFlag.mjRND_SKYBOX] = self.sky
         stage.count = studio.scene.ngeom
+        studio.add_traces(scene.lines())
         studio.add_spheres(self.marks, MARK, MARK_RADIUS)
         return stage
 
@@ -215,7 +216,7 @@ class _Stage:
 
     Attributes:
         labels: names of everything visible. groups: geom groups, as MuJoCo would draw them.
-        cart: cart whose set-up joints the studio shows. count: of geoms in the picture without marks.
+        cart: cart whose set-up joints the studio shows. count: of geoms in the picture without lines and marks.
     """
 
     def __init__(self, studio: Studio) -> None:

@@ -117,9 +117,7 @@ class Studio:
         self.arrange(qpos)
         self.prepare(size)
         self.update(camera, shadows)
-        for trace in traces:
-            for segment in pairwise(trace.points):
-                self._connect(mujoco.mjtGeom.mjGEOM_LINE, trace.rgba, trace.width, segment)
+        self.add_traces(traces)
         return self.drawn()[0]
 
     def update(self, camera: mujoco.MjvCamera, shadows: bool) -> None:
@@ -166,6 +164,12 @@ class Studio:
         mujoco.mjv_connector(geom, kind, width, *ends)
         self.scene.ngeom += 1
         return geom
+
+    def add_traces(self, traces: Sequence[Trace]) -> None:
+        """Add lines to the scene; see `update`."""
+        for trace in traces:
+            for segment in pairwise(trace.points):
+                self._connect(mujoco.mjtGeom.mjGEOM_LINE, trace.rgba, trace.width, segment)
 
     def add_arrows(self, ends: Array, rgb: Sequence[float], radius: float) -> None:
         """Add arrows to the scene, with tails and heads (k, 2, 3) and shafts of this radius [m]; see `update`."""

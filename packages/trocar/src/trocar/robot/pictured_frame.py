@@ -44,3 +44,7 @@ class PicturedFrame:
 
     def fixed_poses(self) -> dict[str, Array]:
         return dict(self._description.fixed)
+
+    def lines(self) -> tuple[()]:
+        """None: frames do not have the state of objects that are not in MuJoCo's model."""
+        return ()

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.appearance.kinematic_model import BASE, SET_UP, set_up_poses
+from trocar.appearance.studio import Trace
 from trocar.arms.arm import GRAVITY
 from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.mechanics import Mechanism
@@ -440,6 +441,10 @@ class Scene:
             if self.cart is not None:
                 poses |= {f"{name}/{SET_UP}{joint}": T for joint, T in set_up_poses(self.cart, mount).items()}
         return poses
+
+    def lines(self) -> list[Trace]:
+        """Lines that pictures show of objects that are not in MuJoCo's model."""
+        return [placed.line for placed in self.objects.values() if placed.line is not None]
 
     def _update_base(self, arm: str) -> None:
         """Move the base of an arm to its current pose on the cart."""

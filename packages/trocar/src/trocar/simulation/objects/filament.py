@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar import checks
+from trocar.appearance.studio import Trace
 from trocar.errors import TrocarError
 from trocar.simulation.knots import Knot, knot
 from trocar.simulation.objects.blade import FINGERS
@@ -25,6 +26,7 @@ MIN_ROD = 0.9  # shortest rod [diameters]: contact would cost more and tell no m
 # A held end does not touch its holder over this length of the thread [m]: the jaws are closed about it.
 IN_HAND = 0.015
 REACH = 0.02  # largest distance of a held end from the jaws' hinge, or from the solid's origin [m]
+LINE_WIDTH = 3.0  # in pictures [pixels]
 SHAPES = {
     int(mujoco.mjtGeom.mjGEOM_SPHERE): "sphere",
     int(mujoco.mjtGeom.mjGEOM_CAPSULE): "capsule",
@@ -207,6 +209,10 @@ class PlacedFilament(PlacedObject):
     def points(self) -> Array:
         """Positions (n, 3) of its masses in the base [m]."""
         return self.steps.x.copy()
+
+    @property
+    def line(self) -> Trace:
+        return Trace(self.points, (*self.thing.colour, 1.0), LINE_WIDTH)
 
     @property
     def tension(self) -> tuple[float, float]:

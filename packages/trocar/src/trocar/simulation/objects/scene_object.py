@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.appearance.studio import Trace
 from trocar.errors import TrocarError, shown
 from trocar.spatial import Array, checked_pose, pose, quaternion
 
@@ -124,6 +125,11 @@ class PlacedObject:
         if body.jntnum[0] and model.jnt_type[body.jntadr[0]] == mujoco.mjtJoint.mjJNT_FREE:
             q, v = int(model.jnt_qposadr[body.jntadr[0]]), int(model.jnt_dofadr[body.jntadr[0]])
             self._qpos, self._qvel = data.qpos[q : q + 7], data.qvel[v : v + 6]
+
+    @property
+    def line(self) -> Trace | None:
+        """The line that pictures show of an object that is not in MuJoCo's model, in the world."""
+        return None
 
     @property
     def acts(self) -> bool:

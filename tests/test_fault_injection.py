@@ -255,7 +255,7 @@ def test_every_file_is_written_through_the_module_files() -> None:
     }
     # a pipe is written to in place; uploaded recordings, sources to be compiled, lists of films to join and generated
     # ROS packages go to a temporary folder, which is removed or renamed whole
-    temporary = {"robot/track.py", "batch/backends/c.py", "transports/ros1/rospy_types.py", "episodes/films.py"}
+    temporary = {"robot/track.py", "c_library.py", "transports/ros1/rospy_types.py", "episodes/films.py"}
     assert found <= {"files.py", *temporary}
 
 

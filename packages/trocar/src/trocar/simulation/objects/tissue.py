@@ -239,11 +239,7 @@ class PlacedTissue(PlacedObject):
     def meet(self, objects: Mapping[str, PlacedObject]) -> None:
         piercing = self.thing.piercing
         if piercing is None:
-            for name in (name for name, placed in objects.items() if isinstance(placed.thing, Needle)):
-                raise TrocarError(
-                    f"{name} would fall through {self.thing.name}, because needles touch only tissue that they pierce: "
-                    f'give it piercing=Piercing("{name}"), in a scene file needle = "{name}", or remove one of them'
-                )
+            self._check_needles({name: placed.thing for name, placed in objects.items()})
             return
         strand = Strand.of(piercing.needle, objects, self._data)
         if objects[piercing.needle].body > self.body:
@@ -251,6 +247,16 @@ class PlacedTissue(PlacedObject):
             raise TrocarError(f"{piercing.needle} must come before {self.thing.name} in the list of objects")
         rows = PointRows(self._model, self._data, OBJECT + self.thing.name, self.grid, piercing.points)
         self._passage = Passage(piercing, self.grid, rows, strand, self._data)
+
+    def _check_needles(self, things: Mapping[str, SceneObject]) -> None:
+        """Raise an error for a needle that pierces no tissue of the scene: it would fall through this one."""
+        pierced = {thing.piercing.needle for thing in things.values() if isinstance(thing, Tissue) and thing.piercing}
+        for name, thing in things.items():
+            if isinstance(thing, Needle) and name not in pierced:
+                raise TrocarError(
+                    f"{name} would fall through {self.thing.name}, because needles touch only tissue that they pierce: "
+                    f'give it piercing=Piercing("{name}"), in a scene file needle = "{name}", or remove one of them'
+                )
 
     @property
     def events(self) -> list[TissueEvent]:

@@ -158,9 +158,9 @@ def _mechanics_calls(mech: Mechanism, steps: int, batch: int) -> dict[str, Timed
         "inverse_dynamics": repeated(lambda: mech.inverse_dynamics(one, d_one, dd_one), steps),
         "regressor": repeated(lambda: mech.regressor(one, d_one, dd_one), fewer),
         "regressor_batch": TimedCall(lambda: mech.regressor(q, dq, ddq), batch),
-        "pinocchio_fk": repeated(lambda: pin.forwardKinematics(tree.model, tree.data, q_tree), steps),
-        "fk": repeated(lambda: mech.forward_kinematics(one), steps),
-        "fk_batch": TimedCall(lambda: mech.forward_kinematics(q), batch),
+        "pinocchio_fk": repeated(lambda: pin.forwardKinematics(tree.model, tree.data, q_tree), 10 * steps),
+        "fk": repeated(lambda: mech.forward_kinematics(one), 10 * steps),
+        "fk_batch": TimedCall(lambda: [mech.forward_kinematics(q) for _ in range(5)], 5 * batch),
         "ik": repeated(lambda: mech.inverse_kinematics(T_one, one), steps),
         "ik_batch": TimedCall(lambda: mech.inverse_kinematics(T, q), batch),
     }

@@ -91,10 +91,13 @@ class ArmControls:
         with self._lock:
             if (state.law, dict(state.gains)) != self._law:
                 self._show_law(state)
-            if _follows_efforts(state) is not self._follows_efforts:  # perhaps changed by another window
-                self._follows_efforts, self._target = _follows_efforts(state), np.zeros(0)
-                self._show_mode("torque" if self._follows_efforts else "joint" if self.mode.value == "torque" else "")
-            if time.monotonic() - self._acted > FOLLOW_DELAY:
+            follows, settled = _follows_efforts(state), time.monotonic() - self._acted > FOLLOW_DELAY
+            # changed, perhaps by another window; or left before it was drawn, by a drag that was on its way
+            left = settled and self._robot.playing and (self.mode.value == "torque") is not follows
+            if follows is not self._follows_efforts or left:
+                self._follows_efforts, self._target = follows, np.zeros(0)
+                self._show_mode("torque" if follows else "joint" if self.mode.value == "torque" else "")
+            if settled:
                 self._show_target(state)
         self.tip.handle.visible = self.mode.value != "torque"  # in joint mode too: the tip can be dragged at once
         self.grip.visible = bool(self._hand.value)
@@ -160,6 +163,7 @@ class ArmControls:
     def set_mode(self, mode: str) -> None:
         """Command joints, the tip or efforts; the arm holds its position meanwhile."""
         with self._lock:
+            self._acted = time.monotonic()
             self._show_mode(mode)
             if mode == "torque":
                 self.compensated.value = True

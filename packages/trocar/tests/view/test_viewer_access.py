@@ -500,17 +500,21 @@ def test_two_browsers_can_move_the_tip_and_change_the_mode(page, capfd):
     page.controls.set_mode("joint")
 
 
-def test_a_mode_that_the_robot_left_before_it_was_drawn_is_not_shown(page, monkeypatch):
+def test_a_mode_that_the_robot_left_before_it_was_drawn_is_not_shown(monkeypatch):
     """A drag that was on its way ends the efforts; no frame shows that the arm ever followed them."""
-    controls = page.controls
-    page.simulation.play()
-    with monkeypatch.context() as patch:
-        patch.setattr(controls, "refresh", lambda selection: None)
-        controls.set_mode("torque")
-        until(lambda: page.arm().q_ref is None, "the arm to follow efforts")
-        controls.move_joints(page.arm().q)
-        until(lambda: page.arm().q_ref is not None, "the arm to follow joints")
-    until(lambda: controls.mode.value == "joint", "the mode of the robot")
+    page = ViewedRobot()
+    try:
+        controls = page.controls
+        page.simulation.play()
+        with monkeypatch.context() as patch:
+            patch.setattr(controls, "refresh", lambda selection: None)
+            controls.set_mode("torque")
+            until(lambda: page.arm().q_ref is None, "the arm to follow efforts")
+            controls.move_joints(np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.4]))
+            until(lambda: page.arm().q_ref is not None, "the arm to follow joints")
+        until(lambda: controls.mode.value == "joint", "the mode of the robot")
+    finally:
+        page.close()
 
 
 def test_a_dragged_tip_and_a_redrawn_panel_do_not_wait_for_each_other(page, browser, monkeypatch):

@@ -82,10 +82,11 @@ class LeRobotTask(gymnasium.Wrapper[dict[str, Any], Array, Any, Any]):
             own = numbers[None, 8 * k : 8 * k + 8]
             parts |= {f"{arm}_pose": own[:, :7], f"{arm}_gripper": own[:, 7:]}
         (goal,) = goals(parts, self._reader.arms)
-        modes, period = self._task_env.modes.values(), self._task_env.period
+        modes: Any = self._task_env.modes.values()  # of tips: `driven_env` makes no others
+        period = self._task_env.period
         rest, total = np.zeros(len(self._task_env.task.extra)), 0.0
         for _ in range(self._periods):
-            tips = [increment(mode, goal[arm], period) for arm, mode in zip(self._reader.arms, modes, strict=True)]  # type: ignore[arg-type]
+            tips = [increment(mode, goal[arm], period) for arm, mode in zip(self._reader.arms, modes, strict=True)]
             _, reward, terminated, truncated, info = self.env.step(np.concatenate([*tips, rest]))
             total += float(reward)
             if terminated or truncated:

@@ -166,6 +166,6 @@ def _claim_table(claims: Iterable[Claim], notes: Sequence[str], required: str, t
 
 
 def _counts(values: Sequence[str], reasons: Iterable[str]) -> str:
-    """How often reasons occur, such as ` (1 not run, 1 not reproducible)`; empty if none does."""
+    """Counts of reasons, such as ` (1 not run, 1 not reproducible)`; empty if none does."""
     text = ", ".join(f"{values.count(reason)} {reason}" for reason in reasons if reason in values)
     return f" ({text})" if text else ""

@@ -89,7 +89,7 @@ class Filament(SceneObject):
 
     @property
     def material(self) -> Material:
-        """What it is made of."""
+        """Its material."""
         return Material(self.diameter, self.density, self.young, self.friction, MASS_SCALE, self.drag)
 
     def add_to(self, spec: mujoco.MjSpec) -> None:

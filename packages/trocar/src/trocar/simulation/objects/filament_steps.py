@@ -59,7 +59,7 @@ class TouchedSolid(NamedTuple):
 
 
 class Material(NamedTuple):
-    """What a thread is made of.
+    """Material of a thread.
 
     Attributes:
         diameter: [m]. density: [kg/m^3]. young: [Pa]. friction: coefficient of Coulomb friction of all contacts.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+import subprocess
 import sys
 import time
 
@@ -175,6 +177,26 @@ def test_processes_that_a_client_leaves_behind_end_with_the_trial(monkeypatch, t
     size = left.stat().st_size
     time.sleep(0.2)
     assert left.stat().st_size == size
+
+
+def test_ctrl_c_during_a_trial_is_one_line_and_ends_the_client(tmp_path):
+    begun = tmp_path / "begun"
+    client = f"sh -c 'echo $$ > {begun}; exec sleep 600'"
+    command = [sys.executable, "-m", "trocar", "score", "PegTransfer", "--client", client, "-s", "pictures=none"]
+    environment = {**os.environ, "ROS_DOMAIN_ID": str(DOMAIN)}
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, start_new_session=True, env=environment
+    ) as process:
+        while not (begun.exists() and begun.read_text()):
+            assert process.poll() is None
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, errors = process.communicate(timeout=300)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert errors.splitlines()[-1].startswith("interrupted")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(begun.read_text()), 0)
 
 
 @pytest.mark.parametrize(

@@ -251,17 +251,22 @@ def test_robomimic_files_of_one_recipe_are_equal_at_any_time(data, tmp_path):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_a_full_disk_is_one_error_of_a_robomimic_file(data, tmp_path):
+@pytest.mark.parametrize("format", ["lerobot3", "lerobot2.1", "npz", "robomimic"])
+def test_a_full_disk_is_one_error_and_leaves_no_half_written_file(format, data, sets, tmp_path):
     """HDF5's library ends the process if a write fails while it closes a file."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
     try:
-        with pytest.raises(OSError, match=r"File too large: '.*demonstrations.hdf5'$"):
-            written(data, tmp_path / "full", "robomimic")
+        with pytest.raises(OSError, match=r"File too large: '.*'$"):
+            written(data, tmp_path / "full", format)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert not (tmp_path / "full/demonstrations.hdf5").exists()
+    whole = sets.get(format)
+    for path in (tmp_path / "full").rglob("*"):
+        if path.is_file():
+            assert whole is not None
+            assert path.read_bytes() == (whole / path.relative_to(tmp_path / "full")).read_bytes()
 
 
 def test_robomimic_layout(data, rows, tmp_path):

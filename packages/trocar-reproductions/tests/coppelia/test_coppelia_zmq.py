@@ -296,6 +296,12 @@ def test_a_simulation_whose_stepping_client_is_silent_goes_on(monkeypatch, serve
     eventually(lambda: scene.time > 0.03)
 
 
+def test_the_simulation_of_a_client_alone_advances_while_nobody_asks(served):
+    call, scene = served
+    call("sim.startSimulation")
+    eventually(lambda: scene.time > 0.03)
+
+
 def test_a_used_port_is_an_error(served):
     call, _ = served
     with RemoteApiServer(OneJointScene(), 0, print) as legacy, pytest.raises(TrocarError, match="another port"):

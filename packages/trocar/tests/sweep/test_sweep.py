@@ -609,22 +609,38 @@ def test_ray_on_two_nodes_survives_a_killed_sweep_and_a_lost_node(slow: Path) ->
 
 
 @pytest.mark.xdist_group("ray")
-def test_a_killed_raylet_ends_the_sweep_and_the_finished_rows_are_kept(slow: Path) -> None:
+@pytest.mark.parametrize("what", ["worker", "raylet"])
+def test_a_killed_worker_is_replaced_and_a_killed_raylet_ends_the_sweep_with_its_rows(slow: Path, what: str) -> None:
     place, options = Path(tempfile.mkdtemp(dir="/tmp")), ("--executor", "ray", "-j", "1")
-    folder = slow / "raylet"
+    folder = slow / what
     process = killed_sweeps.start(slow / "slow.py", folder, 300, *options, environment={"TMPDIR": str(place)})
     killed_sweeps.wait_for_rows(folder, 0, process)
+    running = {int(entry.name): entry for entry in Path("/proc").iterdir() if entry.name.isdigit()}
     (raylet,) = (
-        int(entry.name)
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdigit() and "raylet" in _program(entry) and str(place) in _program(entry, whole=True)
+        pid
+        for pid, entry in running.items()
+        if "raylet" in _program(entry) and str(place) in _program(entry, whole=True)
     )
-    os.kill(raylet, signal.SIGKILL)
+    # the agents of a raylet have such titles too
+    titles = {pid: _program(entry, whole=True) for pid, entry in running.items() if _parent(entry) == raylet}
+    workers = [pid for pid, title in titles.items() if title.startswith("ray::") and "Agent" not in title]
+    assert workers
+    for pid in workers if what == "worker" else [raylet]:
+        os.kill(pid, signal.SIGKILL)
     process.communicate(timeout=120)
-    assert process.returncode in (1, 2)  # 1: Ray itself ended the process
+    # 1: Ray itself ended the process
+    assert process.returncode in ((0,) if what == "worker" else (1, 2))
     shutil.rmtree(place)
     tr.sweep.run(slow / "slow.py", None, folder, rows=300, resume=True)
     check_same(folder, slow / "whole")
+
+
+def _parent(process: Path) -> int:
+    """Parent of a process in /proc; 0 if it has ended."""
+    try:
+        return int((process / "stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def _program(process: Path, whole: bool = False) -> str:

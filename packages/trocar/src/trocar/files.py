@@ -18,11 +18,13 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 from trocar import file_locks
 from trocar.errors import TrocarError
 from trocar.file_locks import lock
+
+Json: TypeAlias = dict[str, Any]  # an object of a JSON file
 
 TEXT_SIZE = 4 * 2**20  # most bytes of a TOML or JSON file; the largest that trocar writes have 200 kB
 CONTAINER = Path("/sys/fs/cgroup/memory.max")  # memory limit of the container, if there is one

@@ -17,6 +17,7 @@ from trocar.errors import TrocarError
 
 Array = NDArray[Any]
 Values: TypeAlias = Any  # an array of NumPy, torch, JAX or Warp, or values that convert to one
+ArrayModule: TypeAlias = Any  # numpy, torch or jax.numpy: modules with the same functions
 
 ROTATION_TOLERANCE = 1e-6
 _IDENTITY = np.eye(4)  # np.eye takes longer than a copy

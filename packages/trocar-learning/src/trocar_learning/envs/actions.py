@@ -15,7 +15,7 @@ from trocar.control import ComputedTorque, Setpoint
 from trocar.errors import TrocarError, shown
 from trocar.mechanics import load_mechanism
 from trocar.robot.controller.trajectory import JointTrajectory
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 from trocar_learning.envs.levels import NOMINAL
 from trocar_learning.envs.world import PERIOD, SteppedWorld, World
 
@@ -213,7 +213,7 @@ class TipIncrement(ActionMode):
         return self._clipped
 
 
-def checked_actions(actions: Any, shape: tuple[int, int]) -> Array:
+def checked_actions(actions: Values, shape: tuple[int, int]) -> Array:
     """Actions of several environments: finite numbers of shape (environments, size)."""
     values = checks.real_array("actions", actions, f" of shape {shape}")
     if values.shape != shape:

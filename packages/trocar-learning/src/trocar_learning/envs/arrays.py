@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from trocar.spatial import Values, quaternion
+from trocar.spatial import ArrayModule, Values, quaternion
 
 
 def length(x: Values) -> Values:
@@ -20,29 +19,29 @@ def dot(a: Values, b: Values) -> Values:
     return (a[..., None, :] @ b[..., :, None])[..., 0, 0]
 
 
-def distance(xp: Any, a: Values, b: Values) -> Values:
+def distance(xp: ArrayModule, a: Values, b: Values) -> Values:
     """Distances (n,) of points (n, k); in NumPy without a rounding error of the squares."""
     return np.array([math.dist(p, q) for p, q in zip(a, b, strict=True)]) if xp is np else length(a - b)
 
 
-def angle(xp: Any, cosine: Values) -> Values:
+def angle(xp: ArrayModule, cosine: Values) -> Values:
     """Angles (n,) [rad] of cosines (n,), cut at 1."""
     cosine = xp.clip(cosine, -1.0, 1.0)
     return np.array([math.acos(x) for x in cosine]) if xp is np else xp.arccos(cosine)
 
 
-def squares(xp: Any, x: Values) -> Values:
+def squares(xp: ArrayModule, x: Values) -> Values:
     """Squares (n,) of numbers (n,); in NumPy rounded as those of Python's numbers."""
     return np.float_power(x, 2.0) if xp is np else x * x
 
 
-def points(xp: Any, T: Values, place: Values) -> Values:
+def points(xp: ArrayModule, T: Values, place: Values) -> Values:
     """Points (n, 3) in the world of a place (3,) in the frames of poses (n, 4, 4)."""
     here = np.array([*place, 1.0])
     return (T @ (here if xp is np else xp.as_tensor(here, dtype=T.dtype, device=T.device)))[:, :3]
 
 
-def matrices(xp: Any, turn: Values) -> Values:
+def matrices(xp: ArrayModule, turn: Values) -> Values:
     """Rotation matrices (n, 3, 3) of unit quaternions wxyz (n, 4)."""
     w, x, y, z = (turn[:, k] for k in range(4))
     rows = [
@@ -53,7 +52,7 @@ def matrices(xp: Any, turn: Values) -> Values:
     return xp.stack(rows, -1).reshape(-1, 3, 3)
 
 
-def quaternions(xp: Any, R: Values) -> Values:
+def quaternions(xp: ArrayModule, R: Values) -> Values:
     """Quaternions wxyz (n, 4) of rotations (n, 3, 3), as `trocar.spatial.quaternion`: the largest entry is positive."""
     if xp is np:
         return quaternion(R[0])[None] if len(R) == 1 else quaternion(R)
@@ -72,12 +71,12 @@ def quaternions(xp: Any, R: Values) -> Values:
     return turn / length(turn)[:, None]
 
 
-def pose_numbers(xp: Any, T: Values) -> Values:
+def pose_numbers(xp: ArrayModule, T: Values) -> Values:
     """Positions and quaternions wxyz (n, 7) of poses (n, 4, 4)."""
     return xp.concatenate([T[:, :3, 3], quaternions(xp, T[:, :3, :3])], -1)
 
 
-def poses(xp: Any, numbers: Values) -> Values:
+def poses(xp: ArrayModule, numbers: Values) -> Values:
     """Poses (n, 4, 4) of positions and quaternions wxyz (n, 7) of any norm."""
     turn = numbers[:, 3:]
     R = matrices(xp, turn / length(turn)[:, None])
@@ -87,6 +86,6 @@ def poses(xp: Any, numbers: Values) -> Values:
     return xp.concatenate([upper, last], 1)
 
 
-def chosen(xp: Any, mask: Values, yes: Values, no: Values) -> Values:
+def chosen(xp: ArrayModule, mask: Values, yes: Values, no: Values) -> Values:
     """Rows of `yes` (n, ...) in the masked worlds (n,), otherwise those of `no` (n, ...)."""
     return xp.where(mask.reshape(-1, *[1] * (len(no.shape) - 1)), yes, no)

@@ -14,7 +14,6 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from trocar import checks
 from trocar.appearance.camera_place import CameraPlace
@@ -166,9 +165,9 @@ class EpisodeCamera:
         """The left camera's picture of the moment of the last `look`."""
         return self.camera.picture("left")
 
-    def images(self, kinds: Sequence[str]) -> dict[str, NDArray[Any]]:
+    def images(self, kinds: Sequence[str]) -> dict[str, Array]:
         """Images of that moment by name: left, right, depth [m] and segmentation of the left camera."""
-        images: dict[str, NDArray[Any]] = {}
+        images: dict[str, Array] = {}
         if "stereo" in kinds:
             images["left"], images["right"] = self.camera.pair()
         if "depth" in kinds or "segmentation" in kinds:
@@ -193,8 +192,8 @@ class Images:
         self._camera: EpisodeCamera | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trocar-images")
         self._process = os.getpid()
-        self._pending: Future[dict[str, NDArray[Any]]] | None = None
-        self._latest: dict[str, NDArray[Any]] = {}
+        self._pending: Future[dict[str, Array]] | None = None
+        self._latest: dict[str, Array] = {}
         self._taken = 0  # images of this episode
 
     def begin(self, camera: EpisodeCamera) -> None:
@@ -204,11 +203,11 @@ class Images:
         self.request(0.0)
         self.collect()
 
-    def memory(self) -> tuple[int, dict[str, NDArray[Any]]]:
+    def memory(self) -> tuple[int, dict[str, Array]]:
         """The state of this object without its resources, for `resume`."""
         return self._taken, self.collect()
 
-    def resume(self, camera: EpisodeCamera, memory: tuple[int, dict[str, NDArray[Any]]]) -> None:
+    def resume(self, camera: EpisodeCamera, memory: tuple[int, dict[str, Array]]) -> None:
         """Continue an episode whose `memory` was kept."""
         self._camera, (self._taken, self._latest) = camera, memory
 
@@ -221,7 +220,7 @@ class Images:
             self._camera.look()
             self._pending = self._thread.submit(self._camera.images, self._options.kinds)
 
-    def collect(self) -> dict[str, NDArray[Any]]:
+    def collect(self) -> dict[str, Array]:
         """Copies of the latest images."""
         if self._pending is not None:
             self._latest, self._pending = self._pending.result(), None

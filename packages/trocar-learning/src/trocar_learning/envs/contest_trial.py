@@ -21,6 +21,7 @@ from trocar_learning.contest import contest_scene, seeded_setting
 from trocar_learning.contest.peg_board import HAND, PEGS, T_camera_world, layout_of
 from trocar_learning.envs.live_task import LiveWorld
 from trocar_learning.envs.tasks.peg_rules import DURATION, PegRules, ending
+from trocar_learning.envs.world import Info
 
 SCENE = "peg_transfer"
 CAMERA_FRAME = "stereo_left_optical"  # frame of the poses
@@ -107,7 +108,7 @@ class ContestTrial(Closable):
         """Reason for which the trial ended before its time; "" if it did not."""
         return ending(self._world.memory)
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> Info:
         """Figures of the trial so far, by the names of `TaskEnv`."""
         points, last, drops = (self._world.value(name).item() for name in ("points", "last", "drops"))
         success = points >= len(PEGS)

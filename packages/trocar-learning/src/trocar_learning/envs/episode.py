@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from trocar.errors import TrocarError, shown
+from trocar.files import Json
 from trocar.spatial import Array
 from trocar_learning.envs.task import Policy
 from trocar_learning.envs.task_env import TaskEnv
+from trocar_learning.envs.world import Info, Observation
 
 COMMON = ("is_success", "first_success", "time", "path", "peak_force", "drops", "saturation", "clipped")
 
@@ -35,7 +37,7 @@ class Step:
     """
 
     env: TaskEnv
-    info: Mapping[str, Any]
+    info: Info
     action: Array | None = None
     reward: float = 0.0
     over: bool = False
@@ -73,7 +75,7 @@ class Episode:
     details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
-    def of(cls, seed: int, info: Mapping[str, Any], **others: Any) -> Episode:
+    def of(cls, seed: int, info: Info, **others: Any) -> Episode:
         """The episode that its last `info` describes; others: remaining attributes."""
         return cls(
             seed=seed,
@@ -88,18 +90,18 @@ class Episode:
         )
 
     @classmethod
-    def read(cls, entries: Mapping[str, Any]) -> Episode:
+    def read(cls, entries: Json) -> Episode:
         """The episode of `entries`."""
         own = {column.name for column in fields(cls)} - {"details"}
         details = {name: value for name, value in entries.items() if name not in own}
         return cls(**{name: value for name, value in entries.items() if name in own}, details=details)
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> Json:
         """Attributes by name, figures of the task among them."""
         return {name: value for name, value in vars(self).items() if name != "details"} | dict(self.details)
 
 
-def steps(env: TaskEnv, policy_of: PolicyOf, begun: tuple[Any, Mapping[str, Any]]) -> Iterator[Step]:
+def steps(env: TaskEnv, policy_of: PolicyOf, begun: tuple[Observation, Info]) -> Iterator[Step]:
     """The start and the control periods of an episode, until it is over.
 
     Args:

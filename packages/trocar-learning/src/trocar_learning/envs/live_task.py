@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from trocar.spatial import Array, inverse, pose
 from trocar_learning.envs.actions import TipIncrement
 from trocar_learning.envs.registration import make_task, task_kind
 from trocar_learning.envs.task_env import TaskEnv
-from trocar_learning.envs.world import RATE, World
+from trocar_learning.envs.world import RATE, Info, World
 
 MODE = "tip_increment"  # the action mode of these episodes
 SAMPLE, FORCE_SAMPLES = 2e-3, 5  # interval of measured efforts [s], and samples of them between contact forces
@@ -101,7 +101,7 @@ class LiveTask(Closable):
         self.env.reset(seed=seed)
         sensors = replace(self.env.draw.sensors, bias=False)  # as in the environment
         self.robot = Robot(self.env.world.scene, start="ready", speed=speed, sensors=sensors)
-        self.info: dict[str, Any] | None = None
+        self.info: Info | None = None
         self._rows: Rows | None = None
         self._running = False
         self._efforts: dict[str, list[Array]] = {}

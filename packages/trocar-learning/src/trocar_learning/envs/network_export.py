@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trocar.errors import TrocarError, shown
+from trocar.files import Json
 from trocar.spatial import Array
 from trocar_learning.envs.network_policy import ACTIVATIONS, NetworkPolicy
 
@@ -51,7 +52,7 @@ def of_modules(
     features: tuple[Array, Array] | None = None,
     scale: Array | None = None,
     output: str = "clip",
-    notes: dict[str, Any] | None = None,
+    notes: Json | None = None,
 ) -> NetworkPolicy:
     """The policy of PyTorch modules in sequence: linear layers with the same activation between them.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from trocar.batch.worlds.layout import WristLayout, wrist_layout
 from trocar.batch.worlds.wrist_arrays import tip_poses
 from trocar.simulation.objects.solid import needle
 from trocar.simulation.skills.needle_frames import grip_frame
-from trocar.spatial import Array, Values
+from trocar.spatial import Array, ArrayModule, Values
 from trocar_learning.envs.arrays import matrices
 from trocar_learning.envs.task_env import TaskEnv
 from trocar_learning.envs.tasks import peg_lift
@@ -33,7 +32,7 @@ GRIPS: Mapping[str, Array] = MappingProxyType(
     }
 )
 
-Features = Callable[[Any], Any]  # observations (n, m) -> features (n, k)
+Features = Callable[[Values], Values]  # observations (n, m) -> features (n, k)
 
 
 class GripFeatures:
@@ -48,7 +47,7 @@ class GripFeatures:
 
     size = 28
 
-    def __init__(self, xp: Any, wrist: WristLayout, T_world_base: Array, grips: Array) -> None:
+    def __init__(self, xp: ArrayModule, wrist: WristLayout, T_world_base: Array, grips: Array) -> None:
         self._xp, self._wrist, self._T_world_base = xp, wrist, T_world_base
         self._grips = grips
 

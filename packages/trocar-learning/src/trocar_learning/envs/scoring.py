@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from trocar.errors import TrocarError, check_known
-from trocar.files import write_whole
+from trocar.files import Json, write_whole
 from trocar.report.success_rate import clopper_pearson
 from trocar_learning.envs.episode import Episode, play
 from trocar_learning.envs.levels import LEVELS
@@ -112,11 +111,11 @@ def markdown(results: Sequence[Episode]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def summary(trials: Sequence[Episode]) -> dict[str, Any]:
+def summary(trials: Sequence[Episode]) -> Json:
     """Figures over all trials: rates with exact 95 % intervals, means, and the mean of every number of the task."""
     n, held = len(trials), sum(trial.held for trial in trials)
     low, high = clopper_pearson(held, n)
-    figures: dict[str, Any] = {
+    figures: Json = {
         "n": n,
         "success": held / n,
         "success_low": low,
@@ -133,7 +132,7 @@ def summary(trials: Sequence[Episode]) -> dict[str, Any]:
     return figures
 
 
-def to_json(task: str, policy: str, level: str, trials: Sequence[Episode]) -> dict[str, Any]:
+def to_json(task: str, policy: str, level: str, trials: Sequence[Episode]) -> Json:
     """The content of the file of `trocar score --json`."""
     figures = summary(trials) if trials else {"n": 0}
     listed = [{name: value for name, value in trial.entries().items() if name not in UNLISTED} for trial in trials]

@@ -15,14 +15,13 @@ from trocar.simulation import Scene, SceneArm
 from trocar.spatial import Array, Values
 from trocar_learning.envs.cameras import beside
 from trocar_learning.envs.levels import NOMINAL
-from trocar_learning.envs.world import PERIOD, RATE, World, Worlds
+from trocar_learning.envs.world import PERIOD, RATE, Memory, Observation, World, Worlds
 
 if TYPE_CHECKING:
     from trocar.batch.worlds.reference_waves import Waves
     from trocar_learning.envs.task_env import TaskEnv
 
-Policy = Callable[[Any], Array]  # observation -> action
-Memory: TypeAlias = dict[str, Any]  # what a task remembers of an episode, by name
+Policy = Callable[[Observation], Array]  # the action for an observation
 SceneOptions: TypeAlias = Mapping[str, Mapping[str, Any]]  # of `SceneArm`, by arm
 HELD = 0.5  # time for which the success condition must hold [s]
 POINT = ("x", "y", "z")  # numbers of a position [m] or direction

@@ -18,12 +18,12 @@ from trocar.appearance.films import Picture
 from trocar.arms.wrist_cables import WristCables
 from trocar.errors import TrocarError, check_known, shown
 from trocar.simulation import Scene
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 from trocar_learning.envs.actions import MODES, ActionMode
 from trocar_learning.envs.cameras import EpisodeCamera, ImageOptions, Images
 from trocar_learning.envs.levels import LEVELS, RIGID, Draw, draw, lighting, wristed_arms
 from trocar_learning.envs.task import Policy, Task, nominal_options
-from trocar_learning.envs.world import FREQUENCY, RATE, SteppedWorld, World
+from trocar_learning.envs.world import FREQUENCY, RATE, Info, Observation, SteppedWorld, Transition, World
 
 MAX_OBSERVED = 1e4  # any number of an observation [SI]: beyond all that an arm can reach
 IMAGE_SIZE, PICTURE_SIZE = (320, 200), (640, 400)  # [pixels]
@@ -112,7 +112,7 @@ class TaskEnv(gymnasium.Env):
             # only then: trainers take any environment that has this method for a goal-conditioned one
             self.compute_reward = self._goal_reward
 
-    def _space(self, value: Any) -> spaces.Space:
+    def _space(self, value: Observation) -> spaces.Space:
         if isinstance(value, dict):
             entries: dict[str, spaces.Space] = {name: self._space(part) for name, part in value.items()}
             if self._image_options is not None:
@@ -149,7 +149,7 @@ class TaskEnv(gymnasium.Env):
         """Action mode of every arm of the current episode, by name."""
         return dict(zip(self.task.arms, self._modes, strict=True))
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
         """Start an episode; `options` may name another `level`."""
         if seed is not None:
             seed = checks.count("seed", seed, 0)
@@ -213,7 +213,7 @@ class TaskEnv(gymnasium.Env):
             arm.inject()
         return self._fixed
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Values) -> Transition:
         """Apply an action for one control period; entries beyond [-1, 1] are clipped."""
         if not self._running:
             raise gymnasium.error.ResetNeeded("the episode has not started; call reset first")
@@ -246,7 +246,7 @@ class TaskEnv(gymnasium.Env):
         self._clipped += any(mode.clipped for mode in modes)
         return self._judged(values, force)
 
-    def _judged(self, values: Array, force: float) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def _judged(self, values: Array, force: float) -> Transition:
         """Result of a control period with the action `values`; force: largest contact force in it [N]."""
         world, task = self.world, self.task
         self._last, world.elapsed, world.forces = values, world.elapsed + 1, np.array([force])
@@ -271,9 +271,7 @@ class TaskEnv(gymnasium.Env):
         self.world = world
         self._efforts = {arm: np.zeros(hardware.arm.n) for arm, hardware in world.arms.items()}
 
-    def judge(
-        self, action: Array, efforts: Mapping[str, Array], force: float
-    ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def judge(self, action: Array, efforts: Mapping[str, Array], force: float) -> Transition:
         """Result of a control period that was simulated by the user of `follow`, as `step` returns it.
 
         Args:
@@ -295,7 +293,7 @@ class TaskEnv(gymnasium.Env):
         """Read the current sensors after mean actuator efforts."""
         self._efforts = {name: hardware.measured_efforts(applied) for name, hardware in self.stepped.arms.items()}
 
-    def _checked(self, action: Any) -> Array:
+    def _checked(self, action: Values) -> Array:
         shape = self.action_space.shape
         if type(action) is np.ndarray and action.shape == shape and action.dtype.kind == "f":
             values = action.astype(float)
@@ -303,11 +301,11 @@ class TaskEnv(gymnasium.Env):
                 return np.asarray(np.minimum(np.maximum(values, -1.0), 1.0))
         return np.clip(checks.finite("action", action, shape, f"{shape[0]} finite numbers in [-1, 1]"), -1.0, 1.0)  # type: ignore[index, arg-type]
 
-    def _observed(self) -> Any:
+    def _observed(self) -> Observation:
         numbers = self._numbers()
         return numbers if self._images is None else numbers | self._images.collect()
 
-    def _numbers(self) -> Any:
+    def _numbers(self) -> Observation:
         """An observation without images."""
         world, parts = self.world, []
         for name, hardware in world.arms.items():
@@ -324,13 +322,13 @@ class TaskEnv(gymnasium.Env):
         )
         return {"observation": state, "achieved_goal": achieved, "desired_goal": desired}
 
-    def _goal_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+    def _goal_reward(self, achieved_goal: Values, desired_goal: Values, info: Info) -> Values:
         """Sparse reward of goals (..., k), `compute_reward`: 0 within the task's tolerance, otherwise -1."""
         away = np.linalg.norm(np.asarray(achieved_goal, dtype=float) - np.asarray(desired_goal, dtype=float), axis=-1)
         reward = np.where(away <= self.task.goal_tolerance, 0.0, -1.0)
         return float(reward) if reward.ndim == 0 else reward
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> Info:
         return {
             "is_success": self._success,
             "first_success": bool(self.world.value("first success")),
@@ -348,7 +346,7 @@ class TaskEnv(gymnasium.Env):
         """Names of the numbers of a segmentation."""
         return () if self._images is None else self._images.labels
 
-    def render(self) -> Any:
+    def render(self) -> Picture | None:
         """A picture (height, width, 3) of the task's left camera, uint8; see `picture`."""
         return None if self.render_mode is None else self.picture()
 

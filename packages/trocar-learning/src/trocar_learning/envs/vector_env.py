@@ -13,11 +13,13 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 
 from trocar import checks
+from trocar.appearance.films import Picture
 from trocar.errors import TrocarError
 from trocar.simulation import Diverged
 from trocar.spatial import Values
 from trocar_learning.envs.actions import checked_actions
 from trocar_learning.envs.registration import make_task
+from trocar_learning.envs.world import Info, Observation, Transition, Value
 
 
 class ThreadedVectorEnv(VectorEnv):
@@ -43,13 +45,13 @@ class ThreadedVectorEnv(VectorEnv):
         self.metadata = {**first.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}
         self.render_mode = first.render_mode
         self._over = np.zeros(self.num_envs, dtype=bool)
-        self._last: list[Any] = [None] * self.num_envs  # observations
+        self._last: list[Observation] = [None] * self.num_envs
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0  # that of the pool
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Observation, Info]:
         """Start all episodes; one seed k gives the environments k, k + 1, ..."""
         check_open(self)
         seeds = self._seeds(seed)
@@ -58,7 +60,7 @@ class ThreadedVectorEnv(VectorEnv):
         self._last = [observation for observation, _ in results]
         return self._stacked(self._last), self._infos([info for _, info in results])
 
-    def step(self, actions: Values) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Values) -> tuple[Observation, Values, Values, Values, Info]:
         """Step every environment, or reset it if its episode was over."""
         check_open(self)
         (size,) = self.single_action_space.shape or ()
@@ -69,17 +71,17 @@ class ThreadedVectorEnv(VectorEnv):
         self._over, self._last = ended[0] | ended[1], list(observations)
         return self._stacked(observations), np.array(rewards), *ended, self._infos(infos)
 
-    def _advanced(self, k: int, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def _advanced(self, k: int, action: Values) -> Transition:
         if self._over[k]:
             observation, info = self.envs[k].reset()
             return observation, 0.0, False, False, info
         try:
-            result: tuple[Any, float, bool, bool, dict[str, Any]] = self.envs[k].step(action)
+            result: Transition = self.envs[k].step(action)
         except Diverged as error:
             return self._last[k], 0.0, False, True, {"error": str(error)}
         return result
 
-    def _each(self, call: Callable[[int], Any]) -> list[Any]:
+    def _each(self, call: Callable[[int], Value]) -> list[Value]:
         """Results for every environment, from threads of this process: a fork or a copy has none of the first one."""
         if self._pool is None or self._process != os.getpid():
             self._pool, self._process = ThreadPoolExecutor(self._threads), os.getpid()
@@ -102,16 +104,16 @@ class ThreadedVectorEnv(VectorEnv):
             raise TrocarError(f"seed must be one number or one per environment, got {len(seed)} for {self.num_envs}")
         return [None if one is None else checks.count("seed", one, 0) for one in seed]
 
-    def render(self) -> tuple[Any, ...] | None:
+    def render(self) -> tuple[Picture, ...] | None:
         """Pictures (height, width, 3) of all environments, uint8; None without a render mode."""
         return None if self.render_mode is None else tuple(env.render() for env in self.envs)
 
-    def _stacked(self, observations: Sequence[Any]) -> Values:
+    def _stacked(self, observations: Sequence[Observation]) -> Values:
         out: Values = create_empty_array(self.single_observation_space, self.num_envs)
         return concatenate(self.single_observation_space, observations, out)
 
-    def _infos(self, infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        batch: dict[str, Any] = {}
+    def _infos(self, infos: Sequence[Info]) -> Info:
+        batch: Info = {}
         for k, info in enumerate(infos):
             batch = self._add_info(batch, info, k)
         return batch

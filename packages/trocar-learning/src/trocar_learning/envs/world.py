@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from trocar.robot.controller.loop import ControlLoop
 from trocar.robot.controller.tip import Tip
 from trocar.simulation import Scene
 from trocar.simulation.forces.faults import Fault
-from trocar.spatial import Array, Values, inverse
+from trocar.spatial import Array, ArrayModule, Values, inverse
 
 __all__ = ["FREQUENCY", "PERIOD", "RATE", "SteppedWorld", "World", "Worlds"]
 
@@ -28,6 +28,10 @@ RATE = 50  # control rate of the tasks [Hz]
 FINGER_BITS = {finger: 2**k for k, finger in enumerate(FINGERS)}
 
 Value = TypeVar("Value")
+Memory: TypeAlias = dict[str, Any]  # what a task remembers of an episode, by name
+Observation: TypeAlias = Any  # an array, or arrays by name
+Info: TypeAlias = dict[str, Any]  # figures of an episode or of several by name, as of Gymnasium
+Transition: TypeAlias = tuple[Observation, float, bool, bool, Info]  # what `step` of an environment returns
 
 
 class MeasuredArm(Protocol):
@@ -55,9 +59,9 @@ class Worlds(ABC):
     """
 
     n: int
-    xp: Any
+    xp: ArrayModule
     elapsed: Values
-    memory: dict[str, Any]
+    memory: Memory
     forces: Values
 
     @property
@@ -134,7 +138,7 @@ class World(Worlds):
     def cycle(self) -> int:
         """A number that changes with every control cycle."""
 
-    def begin(self, memory: Mapping[str, Any], time: float = 0.0) -> None:
+    def begin(self, memory: Memory, time: float = 0.0) -> None:
         """Start an episode with what its task remembers, at a time of the scene [s]."""
         self._begin = time
         judged = {"periods solved": 0, "first success": False}

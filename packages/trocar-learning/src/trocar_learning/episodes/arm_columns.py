@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from trocar.arms import Arm, load_arm
 from trocar.errors import TrocarError, shown
+from trocar.files import Json
 from trocar.recording import Recording
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 from trocar_learning.episodes import features as f
 
 KINDS = {"psm": "PSM", "ecm": "ECM", "mtml": "MTML", "mtmr": "MTMR"}
@@ -22,10 +22,11 @@ _TOPIC = re.compile(r"(?:ros\.)?([A-Za-z]+\d*)\.(jaw\.)?(measured_js|setpoint_js
 _FIELD = re.compile(r"(position|velocity|effort)\.(\d+)")
 
 Columns = Mapping[str, Array]  # (N, k) by feature
+Channels = dict[str, Values]  # of the recording of an arm, by name
 Names = Mapping[str, Sequence[str]]  # of the k numbers
 
 
-def recordings(t: Array, columns: Columns, names: Names, provenance: Mapping[str, Any]) -> dict[str, Recording]:
+def recordings(t: Array, columns: Columns, names: Names, provenance: Json) -> dict[str, Recording]:
     """Recordings by arm from the columns of an episode; the first reader that finds arms is used.
 
     Args:
@@ -51,7 +52,7 @@ def _arm(kind: str) -> Arm:
     return load_arm(kind)
 
 
-def arm_recording(label: str, t: Array, channels: dict[str, Any], provenance: dict[str, Any]) -> Recording:
+def arm_recording(label: str, t: Array, channels: Channels, provenance: Json) -> Recording:
     q = channels.pop("q")
     tip = "joints" in channels
     arm = None if tip else _arm(kind_of(label))
@@ -70,16 +71,16 @@ def arm_recording(label: str, t: Array, channels: dict[str, Any], provenance: di
     )  # fmt: skip
 
 
-def _of_joints(columns: Columns, names: Names) -> dict[str, dict[str, Any]]:
+def _of_joints(columns: Columns, names: Names) -> dict[str, Channels]:
     """Joints with trocar's names: psm1_yaw, ..."""
-    arms: dict[str, dict[str, Any]] = {}
+    arms: dict[str, Channels] = {}
     if f.POSITION not in columns:
         return arms
     labels = dict.fromkeys(match[1] for name in names.get(f.POSITION, ()) if (match := _LABEL.match(name)))
     for label in labels:
         arm = _arm(kind_of(label))
         wanted = [f"{label}_{joint}" for joint in arm.joint_names]
-        channels: dict[str, Any] = {}
+        channels: Channels = {}
         for channel, feature in (("q", f.POSITION), ("dq", f.VELOCITY), ("tau", f.EFFORT)):
             if feature in columns:
                 channels[channel] = _picked(columns[feature], names.get(feature, ()), wanted, feature)
@@ -93,7 +94,7 @@ def _of_joints(columns: Columns, names: Names) -> dict[str, dict[str, Any]]:
     return arms
 
 
-def _of_topics(columns: Columns, names: Names) -> dict[str, dict[str, Any]]:
+def _of_topics(columns: Columns, names: Names) -> dict[str, Channels]:
     """Topics of the dVRK as features: ros.PSM1.measured_js with fields position.0, ..."""
     parts: dict[str, dict[tuple[str, str], Array]] = {}
     for feature, values in columns.items():
@@ -115,9 +116,9 @@ def _of_topics(columns: Columns, names: Names) -> dict[str, dict[str, Any]]:
     return arms
 
 
-def _of_arm_topics(label: str, topics: Mapping[tuple[str, str], Array]) -> dict[str, Any]:
+def _of_arm_topics(label: str, topics: Mapping[tuple[str, str], Array]) -> Channels:
     arm = _arm(kind_of(label))
-    channels: dict[str, Any] = {}
+    channels: Channels = {}
     for channel, quantity in (("q", "position"), ("dq", "velocity"), ("tau", "effort")):
         value = topics.get(("measured_js", quantity))
         if value is None:
@@ -139,18 +140,18 @@ def _with_jaw(label: str, arm: Arm, value: Array, jaw: Array | None) -> Array:
     return value
 
 
-def _of_plain_joints(columns: Columns, names: Names) -> dict[str, dict[str, Any]]:
+def _of_plain_joints(columns: Columns, names: Names) -> dict[str, Channels]:
     """The seven joints of a PSM in observation.state, as jhu-dvrk's export template names them: joint_0, ..., jaw."""
     own = list(names.get(f.STATE, ()))
     if f.STATE not in columns or own != [*(f"joint_{k}" for k in range(6)), "jaw"]:
         return {}
-    channels: dict[str, Any] = {"q": columns[f.STATE]}
+    channels: Channels = {"q": columns[f.STATE]}
     if f.ACTION in columns and list(names.get(f.ACTION, ())) == own:
         channels["commands"] = {"q": columns[f.ACTION]}
     return {"psm1": channels}
 
 
-def _of_tips(columns: Columns, names: Names) -> dict[str, dict[str, Any]]:
+def _of_tips(columns: Columns, names: Names) -> dict[str, Channels]:
     """Tip poses of Open-H: psm1_pose.position.x, ..., psm1_jaw."""
     if f.STATE not in columns:
         return {}
@@ -167,7 +168,7 @@ def _of_tips(columns: Columns, names: Names) -> dict[str, dict[str, Any]]:
     return arms
 
 
-def tip_channels(position: Array, orientation: Array, jaw: Array | None) -> dict[str, Any]:
+def tip_channels(position: Array, orientation: Array, jaw: Array | None) -> Channels:
     """Channels of a recording of a tip: position (N, 3), quaternion (N, 4) as x, y, z, w, and jaw (N, 1)."""
     jaw = np.zeros((len(position), 1)) if jaw is None else jaw
     return {"q": np.column_stack([position, jaw]), "joints": TIP_JOINTS, "tip_orientation": orientation}

@@ -15,7 +15,7 @@ import numpy as np
 import trocar
 from trocar import checks
 from trocar.errors import TrocarError, check_known, check_type, shown
-from trocar.files import check_memory, check_writable, write_json, write_whole
+from trocar.files import Json, check_memory, check_writable, write_json, write_whole
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.recording import Recording
 from trocar.spatial import Array
@@ -49,7 +49,7 @@ class Conversion:
     def policy_name(self) -> str:
         return self.policy
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Json:
         return {"trocar": trocar.__version__} | asdict(self)
 
 
@@ -149,7 +149,7 @@ def demonstration(recordings: Mapping[str, Recording], instruction: str, fps: in
         kept[name] = kept[name] | {"info": {"units": "m, unit quaternion, rad", "frame": "base of each arm"}}
     numbers = {name: frames[name].astype(np.float32) for name in stored}
     # neither success nor a drawn robot: nobody measured them
-    about: dict[str, Any] = {"parameters": {}, "pixels": {}, "kind": "demonstration", "policy": "person"}
+    about: Json = {"parameters": {}, "pixels": {}, "kind": "demonstration", "policy": "person"}
     about |= {"level": "recorded", "mode": "recorded"}
     tools = {arm: recordings[arm].provenance.get("instrument", mechanisms[arm].arm.instrument) for arm in arms}
     about["tools"] = {f"{f.TOOL}.{arm}": str(tool) for arm, tool in tools.items()}
@@ -170,9 +170,7 @@ def _at(t: Array, recording: Recording, name: str) -> Any:
     return np.stack([np.interp(t + shift, recording.t, column) for column in values.T], axis=1)
 
 
-def _tips(
-    arms: Sequence[str], mechanisms: Mapping[str, Mechanism], parts: Mapping[str, Mapping[str, Any]], name: str
-) -> Array:
+def _tips(arms: Sequence[str], mechanisms: Mapping[str, Mechanism], parts: Mapping[str, Json], name: str) -> Array:
     """States (N, 16) of joint positions."""
     poses = [mechanisms[arm].forward_kinematics(parts[arm][name]) for arm in arms]
     rows = []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from trocar.files import Json
 from trocar_learning.episodes.demonstration import Demonstration
 from trocar_learning.episodes.recipe import EpisodeRecipe
 from trocar_learning.episodes.splits import Split
@@ -61,7 +61,7 @@ class DataSet:
         """Name of the split of an episode."""
         return next(split.name for split in self.splits if split.start <= number < split.stop)
 
-    def description(self, number: int, episode: Demonstration) -> dict[str, Any]:
+    def description(self, number: int, episode: Demonstration) -> Json:
         """Outcome and drawn robot of an episode as single values; a recording of a robot has neither."""
         known = {name: episode.about[name] for name in COLUMNS if name in episode.about}
         return known | {"split": self.split_of(number)}

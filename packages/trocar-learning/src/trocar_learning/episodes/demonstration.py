@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from trocar.errors import TrocarError
-from trocar.files import memory, read_whole
+from trocar.files import Json, memory, read_whole
 from trocar.recording.formats import npz_arrays
 from trocar.spatial import Array
 
@@ -35,10 +35,10 @@ class Demonstration:
 
     fps: int
     instruction: str
-    features: Mapping[str, Mapping[str, Any]]
+    features: Mapping[str, Json]
     frames: Mapping[str, Array]
     final: Mapping[str, Array]
-    about: Mapping[str, Any]
+    about: Json
     pictures: Mapping[str, list[bytes]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -52,7 +52,7 @@ class Demonstration:
 
 def npz_bytes(demonstration: Demonstration) -> bytes:
     """Content of an .npz file; the same episode always gives the same bytes."""
-    arrays: dict[str, Any] = {FRAMES + name: value for name, value in demonstration.frames.items()}
+    arrays: Json = {FRAMES + name: value for name, value in demonstration.frames.items()}
     arrays |= {FINAL + name: value for name, value in demonstration.final.items()}
     for name, files in demonstration.pictures.items():
         arrays[PICTURES + name] = np.frombuffer(b"".join(files), dtype=np.uint8)
@@ -84,7 +84,7 @@ def read_npz(path: Path) -> Demonstration:
     try:
         arrays = npz_arrays(content)
         about = json.loads(str(arrays.pop(ABOUT)))
-        parts: dict[str, dict[str, Any]] = {prefix: {} for prefix in (FRAMES, FINAL, PICTURES)}
+        parts: dict[str, Json] = {prefix: {} for prefix in (FRAMES, FINAL, PICTURES)}
         for name, value in arrays.items():
             prefix, _, rest = name.partition("/")
             parts[prefix + "/"][rest] = value

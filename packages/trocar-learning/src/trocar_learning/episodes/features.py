@@ -7,11 +7,11 @@ with an absent arm: zeros and the identity quaternion.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from trocar.arms import Arm
+from trocar.files import Json
 from trocar.spatial import Array, quaternion
 
 STATE, ACTION = "observation.state", "action"
@@ -26,7 +26,7 @@ IMAGES = "observation.images.endoscope"
 POSE = ("position.x", "position.y", "position.z", "orientation.x", "orientation.y", "orientation.z", "orientation.w")
 WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
 ABSENT = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0])  # pose and jaw of an arm that the task does not have
-Features = dict[str, dict[str, Any]]
+Features = dict[str, Json]
 
 
 def labels(arms: Iterable[Arm]) -> tuple[str, ...]:
@@ -84,14 +84,14 @@ def layout(arms: Sequence[str], joints: Sequence[Sequence[str]], task_state: int
     return features
 
 
-def _numbers(names: list[str], units: str, **info: str) -> dict[str, Any]:
+def _numbers(names: list[str], units: str, **info: str) -> Json:
     return {"dtype": "float32", "shape": [len(names)], "names": names, "info": {"units": units, **info}}
 
 
-def picture_feature(eye: str, size: tuple[int, int], kind: str, fps: int) -> tuple[str, dict[str, Any]]:
+def picture_feature(eye: str, size: tuple[int, int], kind: str, fps: int) -> tuple[str, Json]:
     """Name and description of the pictures of one eye; `size`: width and height [pixels]; `kind`: mp4 or png."""
     width, height = size
-    feature: dict[str, Any] = {"dtype": "video" if kind == "mp4" else "image", "shape": [height, width, 3]}
+    feature: Json = {"dtype": "video" if kind == "mp4" else "image", "shape": [height, width, 3]}
     feature["names"] = ["height", "width", "channels"]
     if kind == "mp4":
         film = {"height": height, "width": width, "codec": "h264", "pix_fmt": "yuv420p", "is_depth_map": False}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from trocar.files import read_whole, write_whole
+from trocar.files import Json, read_whole, write_whole
 from trocar_learning.episodes import lerobot_tables as tables
 from trocar_learning.episodes.data_set import CHUNK, DataSet
 from trocar_learning.episodes.films import MAX_FILM
@@ -19,7 +18,7 @@ VIDEO = "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d
 def write(data: DataSet) -> None:
     """Write all files; info.json is the last."""
     folder, first, films, fps, instruction = data.folder, 0, 0, 0, ""
-    features: Mapping[str, Mapping[str, Any]] = {}
+    features: Mapping[str, Json] = {}
     described, figures = [], []
     for number, episode in data.episodes():
         place = {"episode_chunk": number // CHUNK, "episode_index": number}

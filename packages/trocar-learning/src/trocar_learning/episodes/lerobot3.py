@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow
 
-from trocar.files import write_whole
+from trocar.files import Json, write_whole
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes import lerobot_tables as tables
 from trocar_learning.episodes.data_set import CHUNK, DataSet
@@ -40,7 +40,7 @@ class _Files:
         self._data_files = 0
         self._films: dict[str, list[Any]] = {}  # parts of the next film, by feature
         self._film_files: dict[str, int] = {}
-        self._described: list[dict[str, Any]] = []
+        self._described: list[Json] = []
         self._figures: list[Statistics] = []
 
     def add(self, number: int, episode: Any) -> None:
@@ -50,7 +50,7 @@ class _Files:
         if self._tables and sum(part.nbytes for part in self._tables) + rows.nbytes > DATA_SIZE * 2**20:
             self._write_data()
         self._tables.append(rows)
-        described: dict[str, Any] = {"episode_index": number, "tasks": [episode.instruction], "length": len(episode)}
+        described: Json = {"episode_index": number, "tasks": [episode.instruction], "length": len(episode)}
         described |= _indices("data", self._data_files)
         described |= {"dataset_from_index": self.first, "dataset_to_index": self.first + len(episode)}
         for name, feature in episode.features.items():
@@ -63,7 +63,7 @@ class _Files:
         self.first += len(episode)
         self.episode = episode
 
-    def _add_film(self, number: int, name: str, duration: float) -> dict[str, Any]:
+    def _add_film(self, number: int, name: str, duration: float) -> Json:
         part, parts = self.data.film(number, name), self._films.setdefault(name, [])
         size = part.stat().st_size
         if parts and sum(other.stat().st_size for other, _ in parts) + size > VIDEO_SIZE * 2**20:
@@ -90,7 +90,7 @@ class _Files:
         for name in tuple(self._films):
             self._write_film(name)
         data, episode, meta = self.data, self.episode, self.data.folder / "meta"
-        columns: dict[str, Any] = {name: [row[name] for row in self._described] for name in self._described[0]}
+        columns: Json = {name: [row[name] for row in self._described] for name in self._described[0]}
         for feature in self._figures[0]:
             for figure in FIGURES:
                 values = [figures[feature][figure] for figures in self._figures]
@@ -100,7 +100,7 @@ class _Files:
         write_whole(meta / "tasks.parquet", tables.parquet(tasks.replace_schema_metadata({"pandas": PANDAS})))
         write_whole(meta / "stats.json", tables.json_text(combined(self._figures)))
         write_metadata(data, episode.features, episode.fps, episode.instruction)
-        more: dict[str, Any] = {"data_files_size_in_mb": DATA_SIZE, "video_files_size_in_mb": VIDEO_SIZE}
+        more: Json = {"data_files_size_in_mb": DATA_SIZE, "video_files_size_in_mb": VIDEO_SIZE}
         more |= {"fps": episode.fps, "data_path": DATA, "video_path": VIDEO if self._film_files else None}
         stored = {_trainable(name): feature for name, feature in tables.stored_features(episode).items()}
         content = tables.info(data, stored, VERSION, **more)

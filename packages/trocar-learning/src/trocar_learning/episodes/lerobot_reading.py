@@ -19,7 +19,7 @@ import pyarrow
 from pyarrow import parquet
 
 from trocar.errors import TrocarError, shown
-from trocar.files import check_memory, check_regular, read_json, read_whole
+from trocar.files import Json, check_memory, check_regular, read_json, read_whole
 from trocar.spatial import Array
 from trocar_learning.episodes import lerobot3, lerobot21
 from trocar_learning.episodes.arm_columns import recordings
@@ -43,7 +43,7 @@ class Info:
 
     version: str
     fps: float
-    features: Mapping[str, Mapping[str, Any]]
+    features: Mapping[str, Json]
     splits: Mapping[str, str]
     chunk: int
 
@@ -91,7 +91,7 @@ def _check_name(path: Path, name: object) -> None:
         raise TrocarError(f"{path}: {shown(name)} is no name of a feature")
 
 
-def _episodes2(folder: Path) -> list[dict[str, Any]]:
+def _episodes2(folder: Path) -> list[Json]:
     path = _inside(folder, "meta/episodes.jsonl")
     content, rows = read_whole(path, "list of episodes", MAX_LINES), []
     try:
@@ -105,17 +105,17 @@ def _episodes2(folder: Path) -> list[dict[str, Any]]:
     return [_checked(path, number, row) for number, row in enumerate(rows)]
 
 
-def _episodes3(folder: Path) -> list[dict[str, Any]]:
+def _episodes3(folder: Path) -> list[Json]:
     files = sorted((folder / "meta" / "episodes").glob("chunk-*/file-*.parquet"))
     if not files:
         raise TrocarError(f"{folder / 'meta' / 'episodes'} has no list of episodes")
-    rows: list[dict[str, Any]] = []
+    rows: list[Json] = []
     for path in files:
         rows += _table(_inside(folder, str(path.relative_to(folder))), omitted="stats/").to_pylist()
     return [_checked(files[0], number, row) for number, row in enumerate(rows)]
 
 
-def _checked(path: Path, number: int, row: dict[str, Any]) -> dict[str, Any]:
+def _checked(path: Path, number: int, row: Json) -> Json:
     index, length = row.get("episode_index"), row.get("length")
     if type(index) is not int or index != number or not (type(length) is int and 0 < length < 2**31):
         raise TrocarError(
@@ -125,7 +125,7 @@ def _checked(path: Path, number: int, row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _episode(folder: Path, info: Info, row: dict[str, Any], tables: dict[Path, Any]) -> LoadedEpisode:
+def _episode(folder: Path, info: Info, row: Json, tables: dict[Path, Any]) -> LoadedEpisode:
     number, length = row["episode_index"], row["length"]
     if VERSIONS[info.version] == "3":
         place = {name: _count(row, f"data/{name}") for name in ("chunk_index", "file_index")}
@@ -166,7 +166,7 @@ def _times(path: Path, rows: Any, fps: float, length: int) -> Array:
     return regular if np.allclose(t - t[0], regular, atol=1e-3 / fps) else t
 
 
-def _columns(path: Path, rows: Any, features: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, list[str]]]:
+def _columns(path: Path, rows: Any, features: Mapping[str, Json]) -> tuple[dict[str, Array], dict[str, list[str]]]:
     """Numbers (N, k) of all float features, and their names."""
     columns, names = {}, {}
     for name, feature in features.items():
@@ -192,8 +192,8 @@ def _names(named: Any, count: int) -> list[str]:
     return [str(k) for k in range(count)]
 
 
-def _pictures(folder: Path, info: Info, row: dict[str, Any], rows: Any) -> dict[str, Any]:
-    pictures: dict[str, Any] = {}
+def _pictures(folder: Path, info: Info, row: Json, rows: Any) -> Json:
+    pictures: Json = {}
     for name, feature in info.features.items():
         if feature["dtype"] == "video":
             pictures[name] = partial(_film_images, folder, info, dict(row), name)
@@ -209,7 +209,7 @@ def _file_images(column: Any) -> Array:
     return np.array([image(file) for file in files])
 
 
-def _film_images(folder: Path, info: Info, row: dict[str, Any], name: str) -> Array:
+def _film_images(folder: Path, info: Info, row: Json, name: str) -> Array:
     number, shape = row["episode_index"], info.features[name].get("shape")
     if not (isinstance(shape, list) and len(shape) == 3 and all(_is_side(side) for side in shape)):
         raise TrocarError(f"the film {shown(name)} has no shape of height, width and channels: {shown(shape)}")
@@ -230,14 +230,14 @@ def _is_side(side: Any) -> bool:
     return type(side) is int and 0 < side <= MAX_SIDE
 
 
-def _count(row: dict[str, Any], name: str) -> int:
+def _count(row: Json, name: str) -> int:
     value = row.get(name)
     if not (isinstance(value, int) and 0 <= value < 10**6):
         raise TrocarError(f"the list of episodes has no valid {name}: {shown(value)}")
     return value
 
 
-def _start(row: dict[str, Any], name: str) -> float:
+def _start(row: Json, name: str) -> float:
     value = row.get(f"videos/{name}/from_timestamp")
     if not (isinstance(value, int | float) and 0 <= value < 1e9):
         raise TrocarError(f"the list of episodes has no valid from_timestamp of {shown(name)}: {shown(value)}")

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
+from trocar.files import Json
 from trocar.spatial import Array
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.data_set import CHUNK, DataSet
@@ -23,7 +24,7 @@ DEFAULTS = {"timestamp": {"dtype": "float32", "shape": [1], "names": None}}
 DEFAULTS |= {name: {"dtype": "int64", "shape": [1], "names": None} for name in INDICES}
 
 
-def stored_features(episode: Demonstration) -> dict[str, dict[str, Any]]:
+def stored_features(episode: Demonstration) -> dict[str, Json]:
     """Features of info.json, with LeRobot's own at the end."""
     return {name: dict(feature) for name, feature in episode.features.items()} | DEFAULTS
 
@@ -73,7 +74,7 @@ def parquet(content: Any) -> bytes:
     return buffer.getvalue()
 
 
-def info(data: DataSet, features: Mapping[str, Any], version: str, **more: Any) -> dict[str, Any]:
+def info(data: DataSet, features: Mapping[str, Json], version: str, **more: Any) -> Json:
     """Content of info.json."""
     return {
         "codebase_version": version,

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, overload
+from typing import overload
 
 from trocar.errors import TrocarError, shown
+from trocar.files import Json
 from trocar.recording import Recording
 from trocar.spatial import Array
 
@@ -27,7 +28,7 @@ class LoadedEpisode:
 
     recordings: Mapping[str, Recording]
     instruction: str
-    about: Mapping[str, Any]
+    about: Json
     pictures: Mapping[str, Pictures] = field(default_factory=dict)
 
     @property

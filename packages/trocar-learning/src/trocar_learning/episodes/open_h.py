@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trocar.files import write_whole
+from trocar.files import Json, write_whole
 from trocar_learning.envs.world import RATE
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.data_set import DataSet
@@ -29,13 +29,13 @@ DIVERSITY: tuple[str, ...] = (
 DIVERSITY += ("Task Execution", "Background / Scene", "Other")
 
 
-def write_metadata(data: DataSet, features: Mapping[str, Any], fps: int, instruction: str) -> None:
+def write_metadata(data: DataSet, features: Mapping[str, Json], fps: int, instruction: str) -> None:
     """Write both documents."""
     write_whole(data.folder / "meta" / "README.md", readme(data, features, fps, instruction))
     write_whole(data.folder / "meta" / "modality.json", json_text(modality(features)))
 
 
-def modality(features: Mapping[str, Any]) -> dict[str, Any]:
+def modality(features: Mapping[str, Json]) -> Json:
     """GR00T's modality.json: slices of state and action, films and the instruction."""
     names, start = features[f.STATE]["names"], 0
     parts: dict[str, tuple[int, int, str | None]] = {}
@@ -55,12 +55,12 @@ def modality(features: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _slice(key: str, start: int, end: int, rotation: str | None) -> dict[str, Any]:
-    entry: dict[str, Any] = {"start": start, "end": end, "rotation_type": rotation, "absolute": True}
+def _slice(key: str, start: int, end: int, rotation: str | None) -> Json:
+    entry: Json = {"start": start, "end": end, "rotation_type": rotation, "absolute": True}
     return entry | {"dtype": "float32", "range": None, "original_key": key}
 
 
-def readme(data: DataSet, features: Mapping[str, Any], fps: int, instruction: str) -> str:
+def readme(data: DataSet, features: Mapping[str, Json], fps: int, instruction: str) -> str:
     """Open-H's form, version 1.0, filled in."""
     recipe, count = data.recipe, len(data.outcomes)
     groups = {group: sum(outcome.group == group for outcome in data.outcomes) for group in ("recovery", "failure")}
@@ -152,7 +152,7 @@ def _seeds(recipe: Any) -> str:
     return f"{recipe.seed} to {recipe.seed + recipe.count - 1}"
 
 
-def _feature(name: str, feature: Mapping[str, Any]) -> str:
+def _feature(name: str, feature: Json) -> str:
     info = feature.get("info") or {}
     text = "; ".join(str(info[key]) for key in ("what", "units", "frame") if info.get(key))
     names = ", ".join(feature["names"] or ())

@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 from trocar.appearance.films import ffmpeg
 from trocar.errors import TrocarError
-from trocar.files import read_json, read_whole
+from trocar.files import Json, read_json, read_whole
 
 MIN_FPS, MIN_SIDE = 20, 480
 FEATURES, SPLITS = ("action", "observation.state"), ("train", "val", "test")
@@ -52,10 +52,10 @@ def broken_rules(folder: str | Path) -> list[BrokenRule]:
     return [broken for rule in RULES for broken in rule(place, info)]
 
 
-Rule = Callable[[Path, Mapping[str, Any]], Iterator[BrokenRule]]
+Rule = Callable[[Path, Json], Iterator[BrokenRule]]
 
 
-def _info(place: Path) -> Mapping[str, Any]:
+def _info(place: Path) -> Json:
     path = place / "meta" / "info.json"
     if not path.is_file():
         return {}
@@ -63,14 +63,14 @@ def _info(place: Path) -> Mapping[str, Any]:
         content = read_json(path, "info.json")
     except TrocarError:
         return {}
-    return content if isinstance(content, Mapping) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def _version(info: Mapping[str, Any]) -> str:
+def _version(info: Json) -> str:
     return "v3.0" if info.get("codebase_version") == "v3.0" else "v2.1"
 
 
-def _folders(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
+def _folders(place: Path, info: Json) -> Iterator[BrokenRule]:
     for name in ("videos", "meta", "data"):
         if not (place / name).is_dir():
             yield BrokenRule("error", "folders", f"the folder '{name}' is missing")
@@ -81,14 +81,14 @@ def _folders(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
             yield BrokenRule("error", "folders", "data has no Parquet file of an episode")
 
 
-def _metadata(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
+def _metadata(place: Path, info: Json) -> Iterator[BrokenRule]:
     if (place / "meta").is_dir():
         for name in METADATA[_version(info)]:
             if not (place / "meta" / name).exists():
                 yield BrokenRule("error", "metadata", f"meta/{name} is missing")
 
 
-def _description(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
+def _description(place: Path, info: Json) -> Iterator[BrokenRule]:
     path = place / "meta" / "info.json"
     if not path.is_file():
         return
@@ -107,11 +107,11 @@ def _description(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
     for name in missing:
         yield BrokenRule("warning", "splits", f"the split '{name}' is not defined")
     features = info.get("features")
-    if isinstance(features, Mapping):
+    if isinstance(features, dict):
         yield from _features(features)
 
 
-def _features(features: Mapping[str, Any]) -> Iterator[BrokenRule]:
+def _features(features: Mapping[str, Json]) -> Iterator[BrokenRule]:
     for name in FEATURES:
         if name not in features:
             yield BrokenRule("error", "features", f"the feature '{name}' is missing")
@@ -119,13 +119,13 @@ def _features(features: Mapping[str, Any]) -> Iterator[BrokenRule]:
     if not images:
         yield BrokenRule("warning", "images", "no feature begins with observation.images.")
     for name in images:
-        shape: Any = features[name].get("shape", ()) if isinstance(features[name], Mapping) else ()
+        shape: Any = features[name].get("shape", ()) if isinstance(features[name], dict) else ()
         if len(shape) >= 2 and (shape[0] < MIN_SIDE or shape[1] < MIN_SIDE):
             text = f"{name} has {shape[0]} x {shape[1]} pixels; Open-H recommends {MIN_SIDE} or more"
             yield BrokenRule("warning", "resolution", text)
 
 
-def _films(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
+def _films(place: Path, info: Json) -> Iterator[BrokenRule]:
     if not (place / "videos").is_dir():
         return
     films = sorted((place / "videos").glob("**/*.mp4"))
@@ -157,7 +157,7 @@ def film_figures(path: Path) -> tuple[int, int, float, int] | None:
     return int(stream[1]), int(stream[2]), float(stream[3]), int(frames[-1])
 
 
-def _episodes(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
+def _episodes(place: Path, info: Json) -> Iterator[BrokenRule]:
     try:
         tasks, count = _tasks(place, _version(info))
     except (TrocarError, ValueError, OSError, KeyError, AttributeError, TypeError) as error:
@@ -188,7 +188,7 @@ def _tasks(place: Path, version: str) -> tuple[set[str], int | None]:
     return tasks, len(rows)
 
 
-def _synchronisation(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
+def _synchronisation(place: Path, info: Json) -> Iterator[BrokenRule]:
     path = place / "meta" / "README.md"
     if path.is_file():
         text = read_whole(path, "README.md").decode(errors="replace").lower()
@@ -196,7 +196,7 @@ def _synchronisation(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRul
             yield BrokenRule("warning", "synchronisation", "README.md does not describe the synchronisation")
 
 
-def _columns(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
+def _columns(place: Path, info: Json) -> Iterator[BrokenRule]:
     for path in sorted(place.glob(ROWS[_version(info)]))[:1]:
         try:
             names = parquet.read_schema(path).names

@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from trocar import checks
 from trocar.errors import TrocarError, shown
+from trocar.files import Json
 from trocar.spatial import Array, pose
 from trocar.transports.zmtp import PeerError, Requester
 from trocar_learning.envs.episode import PolicyFailure
@@ -113,7 +114,7 @@ class PolicyServer:
     def needs(self) -> Needs:
         """Inputs of the policy, from its modality configuration; the default if it has none."""
         answer = self.call("get_modality_config", with_data=False)
-        if not isinstance(answer, Mapping) or not answer:
+        if not isinstance(answer, dict) or not answer:
             return Needs()
         default = Needs()
         videos, frames = _modality(answer, "video", ()), _frames(answer, "video")
@@ -128,17 +129,17 @@ class PolicyServer:
         """Commanded tips by arm for a frame, one dictionary per action of the answer."""
         return self.actions(observation(needs, frame.state, frame.images, frame.instruction), arms)
 
-    def actions(self, observation: Mapping[str, Any], arms: Sequence[str]) -> list[dict[str, TipGoal]]:
+    def actions(self, observation: Json, arms: Sequence[str]) -> list[dict[str, TipGoal]]:
         """Commanded tips by arm for an observation of the service, one dictionary per action of the answer."""
         answer = self.call("get_action", {"observation": dict(observation), "options": None})
         if isinstance(answer, list | tuple) and answer:  # action and information, since GR00T N1.6
             answer = answer[0]
-        if not isinstance(answer, Mapping):
+        if not isinstance(answer, dict):
             raise PolicyFailure(f"the policy server answered {shown(answer)}, not actions by name")
         return goals(answer, arms)
 
 
-def _modality(answer: Mapping[str, Any], name: str, default: tuple[str, ...]) -> tuple[str, ...]:
+def _modality(answer: Json, name: str, default: tuple[str, ...]) -> tuple[str, ...]:
     entry = answer.get(name)
     keys = entry.get("modality_keys") if isinstance(entry, Mapping) else None
     if keys is None:
@@ -148,7 +149,7 @@ def _modality(answer: Mapping[str, Any], name: str, default: tuple[str, ...]) ->
     return tuple(keys)
 
 
-def _frames(answer: Mapping[str, Any], name: str) -> tuple[int, ...]:
+def _frames(answer: Json, name: str) -> tuple[int, ...]:
     entry = answer.get(name)
     frames = entry.get("delta_indices", [0]) if isinstance(entry, Mapping) else [0]
     if not (isinstance(frames, list) and 0 < len(frames) <= 64 and all(_is_past(k) for k in frames)):
@@ -160,7 +161,7 @@ def _is_past(k: Any) -> bool:
     return isinstance(k, int) and not isinstance(k, bool) and -1000 <= k <= 0
 
 
-def goals(answer: Mapping[str, Any], arms: Sequence[str]) -> list[dict[str, TipGoal]]:
+def goals(answer: Json, arms: Sequence[str]) -> list[dict[str, TipGoal]]:
     """Commanded tips from the arrays of an answer: psm1_pose (B, T, 7 or 9) and psm1_gripper (B, T, 1)."""
     by_arm = {}
     for arm in arms:
@@ -175,7 +176,7 @@ def goals(answer: Mapping[str, Any], arms: Sequence[str]) -> list[dict[str, TipG
     return [{arm: rows[k] for arm, rows in by_arm.items()} for k in range(lengths.pop())]
 
 
-def _numbers(answer: Mapping[str, Any], name: str) -> Array:
+def _numbers(answer: Json, name: str) -> Array:
     value = answer.get(name, answer.get(f"action.{name}"))
     if not isinstance(value, np.ndarray) or value.dtype.kind != "f" or value.ndim not in (2, 3) or not value.size:
         held = f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else shown(value)
@@ -202,7 +203,7 @@ def _pose(row: Array) -> Array:
     return pose(np.stack([x, y, np.cross(x, y)], axis=1), row[:3])
 
 
-def observation(needs: Needs, state: Array, images: Mapping[str, Sequence[Array]], instruction: str) -> dict[str, Any]:
+def observation(needs: Needs, state: Array, images: Mapping[str, Sequence[Array]], instruction: str) -> Json:
     """The observation of a request.
 
     Args:

@@ -10,6 +10,7 @@ from typing import Any
 import trocar
 from trocar import checks
 from trocar.errors import TrocarError, check_known
+from trocar.files import Json
 from trocar_learning.envs.levels import LEVELS
 from trocar_learning.envs.policies import POLICIES
 from trocar_learning.envs.registration import ALL_TASKS
@@ -88,7 +89,7 @@ class EpisodeRecipe:
         """True if the episode with this index, counted from 0, begins after a disturbance."""
         return int((index + 1) * self.recovery) > int(index * self.recovery)
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Json:
         """The recipe with the version of trocar, as JSON-compatible values."""
         values = asdict(self)
         return {"trocar": trocar.__version__} | values | {"size": None if self.size is None else list(self.size)}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from trocar.files import Json
 from trocar.spatial import Array
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.demonstration import Demonstration
@@ -67,7 +67,7 @@ def _normalised(rows: Array, names: list[str]) -> Array:
     return rows
 
 
-def _at_rate(feature: Mapping[str, Any], fps: int) -> dict[str, Any]:
+def _at_rate(feature: Json, fps: int) -> Json:
     """The description of a feature, whose film has another rate."""
     info = feature.get("info") or {}
     return {**feature, "info": {**info, "video.fps": fps}} if "video.fps" in info else dict(feature)

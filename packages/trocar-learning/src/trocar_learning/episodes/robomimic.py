@@ -10,6 +10,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from trocar.files import Json
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.data_set import DataSet
 from trocar_learning.episodes.demonstration import Demonstration
@@ -82,7 +83,7 @@ def _write_file(kept: _KeptErrors, data: DataSet) -> None:
             masks.create_dataset(MASKS[split.name], data=np.array(names, dtype="S12"))
 
 
-def _write_episode(group: Any, episode: Demonstration, description: dict[str, Any]) -> None:
+def _write_episode(group: Any, episode: Demonstration, description: Json) -> None:
     frames = episode.frames
     group.attrs["num_samples"] = len(episode)
     group.attrs["fps"], group.attrs["instruction"] = episode.fps, episode.instruction

@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 
 from trocar.errors import TrocarError
-from trocar.files import check_memory, check_regular
+from trocar.files import Json, check_memory, check_regular
 from trocar.spatial import Array
 from trocar_learning.episodes.arm_columns import recordings
 from trocar_learning.episodes.demonstration import check_description
@@ -55,7 +55,7 @@ def _demo(path: Path, number: int) -> LoadedEpisode:
     return LoadedEpisode(arms, instruction, described, pictures)
 
 
-def _read(path: Path, number: int) -> tuple[dict[str, Any], dict[str, Array]]:
+def _read(path: Path, number: int) -> tuple[Json, dict[str, Array]]:
     """Attributes of an episode and names of its pictures, and its other observations (N, k) by name."""
     with _opened(path) as data:
         group = _member(data, f"demo_{number}", h5py.Group)
@@ -63,7 +63,7 @@ def _read(path: Path, number: int) -> tuple[dict[str, Any], dict[str, Array]]:
         values = {name: _member(observed, name, h5py.Dataset) for name in observed}
         numbers = {name: value for name, value in values.items() if value.ndim in (1, 2, 3) and value.dtype.kind == "f"}
         _check_size(f"{path}, demo_{number}", 8.0 * sum(value.size for value in numbers.values()))
-        about: dict[str, Any] = {key: _text(group.attrs[key]) for key in TEXTS if key in group.attrs}
+        about: Json = {key: _text(group.attrs[key]) for key in TEXTS if key in group.attrs}
         about["fps"] = float(group.attrs.get("fps", 20.0))
         about["pictures"] = [name for name, value in values.items() if value.ndim == 4]
         columns = {name: np.asarray(value, dtype=float).reshape(len(value), -1) for name, value in numbers.items()}

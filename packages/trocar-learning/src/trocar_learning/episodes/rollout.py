@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from trocar.appearance.films import png
 from trocar.arms.parameters import to_toml
+from trocar.files import Json
 from trocar.spatial import Array
 from trocar_learning.envs.cameras import Moment
 from trocar_learning.envs.episode import Episode, PolicyOf, Step, played, steps
@@ -151,7 +151,7 @@ class FrameLog:
         self._add({f.ACTION: self.reader.commanded(), f.ENV_ACTION: action, f.REWARD: reward})
         self._add({f.DONE: done, f.SUCCESS: success})
 
-    def _add(self, values: dict[str, Any]) -> None:
+    def _add(self, values: Json) -> None:
         for name, value in values.items():
             self._rows.setdefault(name, []).append(value)
 
@@ -165,11 +165,11 @@ class FrameLog:
             observed = self.reader.observed().items()
             self._final = {name: np.asarray(value, dtype=np.float32) for name, value in observed}
 
-    def finished(self, about: Mapping[str, Any]) -> Demonstration:
+    def finished(self, about: Json) -> Demonstration:
         """The recorded episode, with the state at `end`, by default the current one, as its final observation."""
         env, world = self.reader.env, self.reader.env.world
         self.end()
-        places: dict[str, Any] = {
+        places: Json = {
             "arms": list(self.reader.arms),
             "kinds": [hardware.arm.name for hardware in world.arms.values()],
             "bases": [world.T_world_base[arm].tolist() for arm in world.arms],
@@ -237,7 +237,7 @@ def _disturbed(env: TaskEnv, begun: Any, seed: int) -> tuple[Any, bool]:
     return begun, True
 
 
-def outcome(env: TaskEnv, result: Episode) -> dict[str, Any]:
+def outcome(env: TaskEnv, result: Episode) -> Json:
     """Outcome of an episode and its drawn robot, as JSON-compatible values."""
     draw, sensors = env.draw, env.draw.sensors
     return {

@@ -16,7 +16,7 @@ from typing import Any
 
 from trocar import sweep
 from trocar.errors import TrocarError
-from trocar.files import read_json, write_json, write_whole
+from trocar.files import Json, read_json, write_json, write_whole
 from trocar.sweep.running import Progress
 from trocar.sweep.study import Study
 from trocar_learning.envs.episode import PolicyOf
@@ -109,12 +109,12 @@ class Staging:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def load_row(content: dict[str, Any], place: str) -> Callable[[int], dict[str, Any]]:
+def load_row(content: Json, place: str) -> Callable[[int], Json]:
     """The function that records one episode of a recipe below the folder `place`, unless it is there."""
     recipe, _ = read_recipe(content, "the recipe")
     staging, player = Staging(Path(place)), cache(partial(player_of, recipe))
 
-    def run(index: int) -> dict[str, Any]:
+    def run(index: int) -> Json:
         if not staging.episode_file(index).exists():
             _record(recipe, staging, *player(), index)
         episode = staging.episode(index)
@@ -153,7 +153,7 @@ def stage(recipe: EpisodeRecipe, staging: Staging, index: int, recorded: Demonst
     write_whole(staging.episode_file(index), npz_bytes(replace(episode, about=about)))
 
 
-def _of_files(files: list[bytes]) -> dict[str, Any]:
+def _of_files(files: list[bytes]) -> Json:
     from trocar_learning.episodes.picture_files import image
 
     return of_pixels(sampled_pixels([image(file) for file in files]), len(files))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from trocar.files import Json
 from trocar.spatial import Array
 
 QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
-Statistics = dict[str, dict[str, Any]]  # numbers as nested lists, by feature and figure
+Statistics = dict[str, Json]  # numbers as nested lists, by feature and figure
 
 
-def of_array(values: Array, quantiles: bool = True) -> dict[str, Any]:
+def of_array(values: Array, quantiles: bool = True) -> Json:
     """Figures (k,) over the rows of values (N, k)."""
     x = np.asarray(values, dtype=np.float64)
-    figures: dict[str, Any] = {
+    figures: Json = {
         "min": x.min(axis=0).tolist(),
         "max": x.max(axis=0).tolist(),
         "mean": x.mean(axis=0).tolist(),
@@ -29,7 +29,7 @@ def of_array(values: Array, quantiles: bool = True) -> dict[str, Any]:
     return figures
 
 
-def of_pixels(pixels: Array, frames: int, quantiles: bool = True) -> dict[str, Any]:
+def of_pixels(pixels: Array, frames: int, quantiles: bool = True) -> Json:
     """Figures (3, 1, 1) of colours (n, 3) from 0 to 1 of an episode of `frames` pictures."""
     figures = of_array(pixels, quantiles)
     nested = {name: [[[x]] for x in values] for name, values in figures.items() if name != "count"}
@@ -50,7 +50,7 @@ def combined(episodes: Sequence[Statistics]) -> Statistics:
     return {name: _together([figures[name] for figures in episodes]) for name in episodes[0]}
 
 
-def _together(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _together(parts: Sequence[Json]) -> Json:
     stacked = {name: np.array([part[name] for part in parts], dtype=np.float64) for name in parts[0]}
     count = stacked["count"].reshape(-1, *[1] * (stacked["mean"].ndim - 1))
     total = count.sum()

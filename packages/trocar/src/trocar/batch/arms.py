@@ -222,7 +222,7 @@ class BatchArms:
         by_q: Values,
         by_dq: Values | None = None,
         parameters: Sequence[str] = (),
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Values, ...]:
         """Gradients of a loss over a rollout by first state, efforts and parameters. (In JAX, use `jax.grad`.)
 
         Args:

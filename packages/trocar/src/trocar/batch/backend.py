@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from trocar.batch import backends
 from trocar.errors import TrocarError, check_known
 from trocar.laws.program import Program
 from trocar.laws.sources import array_source
-from trocar.spatial import Values
+from trocar.spatial import ArrayModule, Values
 
 BACKENDS = tuple(sorted(module.name for module in iter_modules(backends.__path__)))
 PRECISIONS = ("float64", "float32")
+Fixed: TypeAlias = Any  # fixed values of a compiled program, in the form of its backend
 
 
 class Kernel(ABC):
@@ -31,25 +32,25 @@ class Kernel(ABC):
     """
 
     program: Program
-    run_function: Callable[..., tuple[Any, Any, int]] | None = None
+    run_function: Callable[..., tuple[Values, Values, int]] | None = None
 
     @cached_property
-    def preparation(self) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    def preparation(self) -> Callable[[Sequence[Values]], tuple[Values, ...]]:
         """Function in NumPy from parameters () or (N,) to the fixed values."""
         return array_source.numpy_preparation(self.program)
 
     @abstractmethod
-    def fixed(self, parameters: Sequence[Any]) -> Any:
+    def fixed(self, parameters: Sequence[Values]) -> Fixed:
         """Fixed values for parameters () or (N,)."""
 
     @abstractmethod
-    def batch(self, fixed: Any) -> tuple[int, ...]:
+    def batch(self, fixed: Fixed) -> tuple[int, ...]:
         """Batch shape that the fixed values belong to, () for any."""
 
     @abstractmethod
     def run(
-        self, rows: Values, fixed: Any, inputs: Values, steps: int, held: bool, every: int = 0
-    ) -> tuple[Any, Any | None, int]:
+        self, rows: Values, fixed: Fixed, inputs: Values, steps: int, held: bool, every: int = 0
+    ) -> tuple[Values, Values | None, int]:
         """Step all arms.
 
         Args:
@@ -60,7 +61,7 @@ class Kernel(ABC):
             Rows after the steps; log (S, L) or (S, L, N); index of the first arm that is not finite, or -1.
         """
 
-    def run_backwards(self, rows: Values, fixed: Any, inputs: Sequence[Any]) -> tuple[Any, Any, int]:
+    def run_backwards(self, rows: Values, fixed: Fixed, inputs: Sequence[Values]) -> tuple[Values, Values, int]:
         """Step all arms backwards in time, for gradients.
 
         Args:
@@ -72,11 +73,11 @@ class Kernel(ABC):
         """
         raise NotImplementedError
 
-    def one(self, fixed: Any) -> Values:
+    def one(self, fixed: Fixed) -> Values:
         """A fast function for single steps of one arm, or None."""
         return None
 
-    def in_place(self, rows: Values, fixed: Any) -> Values:
+    def in_place(self, rows: Values, fixed: Fixed) -> Values:
         """One arm with a copy of these rows that a call steps in place, or None."""
         return None
 
@@ -95,7 +96,7 @@ class Backend(ABC):
     threaded: ClassVar[bool] = False
     in_host_memory: ClassVar[bool] = True
     own_gradients: ClassVar[str] = ""
-    arrays: Any = np
+    arrays: ArrayModule = np
 
     def __init__(self, precision: str | None = None, threads: int = 1) -> None:
         self.precision, self.threads = precision or self.default_precision, threads
@@ -132,7 +133,7 @@ class Backend(ABC):
     def zeros(self, shape: Sequence[int]) -> Values:
         return self.arrays.zeros(shape, self.dtype)
 
-    def joined(self, arrays: Sequence[Any]) -> Values:
+    def joined(self, arrays: Sequence[Values]) -> Values:
         """Rows of several arrays, stacked."""
         return self.arrays.concatenate(arrays)
 

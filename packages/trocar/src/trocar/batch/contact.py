@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.batch.parameters import checked
 from trocar.errors import TrocarError
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,9 +32,9 @@ class TipSurface:
         of = f" of a {type(self).__name__}"
         return {name: checked(name, getattr(self, name), shape, of) for name, shape in shapes.items()}
 
-    def entries(self, index: int) -> dict[str, Any]:
+    def entries(self, index: int) -> dict[str, Values]:
         """Scalars () or (N,) by the names of the generated inputs."""
-        scalars: dict[str, Any] = {}
+        scalars: dict[str, Values] = {}
         for name, value in self.values().items():
             if name in self.vectors:
                 scalars |= {f"contact{index}.{name}@{k}": value[k] for k in range(3)}

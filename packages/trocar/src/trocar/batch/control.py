@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
 from trocar.errors import check_known
+from trocar.spatial import Values
 
 
 class BatchControl:
@@ -17,7 +18,7 @@ class BatchControl:
     gain_names: ClassVar[tuple[str, ...]] = ("kp", "kd")
 
     @property
-    def gains(self) -> dict[str, Any]:
+    def gains(self) -> dict[str, Values]:
         return {name: getattr(self, name) for name in self.gain_names}
 
     @property

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from trocar.batch.backend import Backend, Fixed
 from trocar.batch.parameters import BatchParameters, named_entry
 from trocar.laws.graph import Branch, Graph, Node, above, cos, ordered, rebuilt, schedule, shortcuts, sign, sin
 from trocar.laws.program import Program
@@ -30,7 +31,7 @@ class RolloutGradients:
         parameters: names of the parameters to differentiate with respect to.
     """
 
-    def __init__(self, program: Program, backend: Any, own: Sequence[int], parameters: Sequence[str]) -> None:
+    def __init__(self, program: Program, backend: Backend, own: Sequence[int], parameters: Sequence[str]) -> None:
         self._backend, self._program, self._own = backend, program, own
         self._forward = backend.kernel(program.without_outputs(logged=len(program.state)))
         self._entries = [node.name for node in program.parameters if node.name.partition("@")[0] in parameters]
@@ -41,7 +42,9 @@ class RolloutGradients:
         if self._entries:
             self._to_parameters = preparation_adjoint(program, self._entries)
 
-    def run(self, rows: Values, fixed: Any, inputs: Values, last: Any, own: Sequence[Any]) -> tuple[Any, Any, Any, int]:
+    def run(
+        self, rows: Values, fixed: Fixed, inputs: Values, last: Values, own: Sequence[Values]
+    ) -> tuple[Values, Values, Values, int]:
         """Gradients with respect to the first state (R, ...), the inputs (T, I, ...) and the fixed values (F, ...).
 
         Args:
@@ -64,7 +67,7 @@ class RolloutGradients:
         return by_rows[:count], by_inputs, by_rows[count:], bad
 
     def by_parameters(
-        self, names: Sequence[str], parameters: BatchParameters, others: Any, by_fixed: Any
+        self, names: Sequence[str], parameters: BatchParameters, others: Any, by_fixed: Fixed
     ) -> dict[str, Array]:
         """Gradients with respect to parameters, each with its shape, from those of the fixed values (F, ...).
 

@@ -45,7 +45,7 @@ class BatchParameters(Mapping[str, Array]):
     def of(cls, tree: TreeArrays, friction: bool) -> BatchParameters:
         """The parameters of one mechanism; friction=False omits friction."""
         drives = tree.drives
-        values: dict[str, Any] = {name: getattr(tree, name) for name in (*INERTIA_TERMS, "gravity")}
+        values: dict[str, Values] = {name: getattr(tree, name) for name in (*INERTIA_TERMS, "gravity")}
         values |= {name: getattr(drives, name) for name in DRIVE_TERMS}
         values |= {"payload": np.zeros(()), "payload_com": np.zeros(3)}
         if not friction:
@@ -53,7 +53,7 @@ class BatchParameters(Mapping[str, Array]):
         arrays = {name: np.array(value, dtype=float) for name, value in values.items()}
         return cls(arrays, {name: value.shape for name, value in arrays.items()})
 
-    def replaced(self, changes: Mapping[str, Any], traced: Callable[[Any], bool]) -> BatchParameters:
+    def replaced(self, changes: Mapping[str, Values], traced: Callable[[Any], bool]) -> BatchParameters:
         """A copy with some parameters changed; values that are not traced are checked."""
         check_known("parameter of a batch", list(self._values), *changes)
         values = dict(self._values)
@@ -64,7 +64,7 @@ class BatchParameters(Mapping[str, Array]):
     def __getitem__(self, name: str) -> Array:
         return self._values[name]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Values:
         return iter(self._values)
 
     def __len__(self) -> int:
@@ -110,7 +110,7 @@ def named_entry(name: str) -> tuple[str, Shape]:
     return parameter, tuple(int(i) for i in index.split(",") if i)
 
 
-def checked(name: str, number: Any, shape: Shape, of: str = "", traced: bool = False) -> Any:
+def checked(name: str, number: Values, shape: Shape, of: str = "", traced: bool = False) -> Values:
     """A value of this shape, or with a trailing axis; unless it is traced, finite and of the right sign."""
     value = number if traced else np.array(checks.real_array(f"{name}{of}", number))
     if value.shape[: len(shape)] != shape or value.ndim > len(shape) + 1:

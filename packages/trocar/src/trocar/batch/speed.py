@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -48,7 +47,7 @@ def gpu_figures(
     return figures
 
 
-def best_time(call: Callable[[], Any], seconds: float) -> float:
+def best_time(call: Callable[[], object], seconds: float) -> float:
     """Shortest time of a call [s], after a first call that compiles."""
     call()
     end, best = time.perf_counter() + seconds, np.inf
@@ -72,7 +71,7 @@ def spread(arms: BatchArms, size: int) -> Array:
     return arm.lower[:, None] * share + arm.upper[:, None] * (1 - share)
 
 
-def _moving(arms: BatchArms, size: int, steps: int, gains: tuple[Array, Array]) -> Callable[[], Any]:
+def _moving(arms: BatchArms, size: int, steps: int, gains: tuple[Array, Array]) -> Callable[[], object]:
     arm = arms.mechanism.arm
     t = TIMESTEP * np.arange(steps)[:, None]
     centre, way = (arm.lower + arm.upper) / 2, 0.1 * (arm.upper - arm.lower)
@@ -81,7 +80,7 @@ def _moving(arms: BatchArms, size: int, steps: int, gains: tuple[Array, Array]) 
     return lambda: arms.rollout(state, control, TIMESTEP, log=False)
 
 
-def _gradient(arms: BatchArms, size: int, steps: int) -> Callable[[], Any]:
+def _gradient(arms: BatchArms, size: int, steps: int) -> Callable[[], object]:
     state = arms.state(spread(arms, size))
     tau = arms.backend.placed(np.zeros((steps, arms.n, size)))
     weights = arms.backend.placed(np.random.default_rng(2).normal(size=(steps + 1, arms.n, size)))

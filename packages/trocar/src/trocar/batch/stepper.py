@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from trocar import checks
+from trocar.batch.backend import Backend, Fixed, Kernel
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.state import Layout
 from trocar.errors import TrocarError
@@ -56,13 +56,13 @@ class Stepper:
     mechanism: Mechanism
     program: Program
     layout: Layout
-    kernel: Any
+    kernel: Kernel
     parameters: BatchParameters
-    others: Mapping[str, Any]
+    others: Mapping[str, Values]
     # one tuple, because threads may step with different dt
-    last: tuple[float | None, Any, Mapping[str, Any] | None] = field(default=(None, None, None), init=False)
+    last: tuple[float | None, Fixed, Mapping[str, Values] | None] = field(default=(None, None, None), init=False)
 
-    def prepared(self, dt: Any, batch: tuple[int, ...], gains: Mapping[str, Any] | None = None) -> Any:
+    def prepared(self, dt: Values, batch: tuple[int, ...], gains: Mapping[str, Values] | None = None) -> Fixed:
         """Fixed values for this time step and batch shape; the most recent ones are kept.
 
         Args:
@@ -92,7 +92,7 @@ class Stepper:
         return fixed
 
 
-def _same(gains: Mapping[str, Any] | None, last: Mapping[str, Any] | None) -> bool:
+def _same(gains: Mapping[str, Values] | None, last: Mapping[str, Values] | None) -> bool:
     if gains is None or last is None:
         return gains is last
     known = all(isinstance(value, np.ndarray) for value in gains.values())
@@ -106,12 +106,12 @@ def check_sizes(parameters: tuple[int, ...], batch: tuple[int, ...]) -> None:
         raise TrocarError(f"the parameters have values for {parameters[0]} arms, but the state has {arms}")
 
 
-def held_inputs(backend: Any, values: Sequence[Any], n: int, batch: tuple[int, ...]) -> Values:
+def held_inputs(backend: Backend, values: Sequence[Values], n: int, batch: tuple[int, ...]) -> Values:
     """Rows (I,), or (I, N) if one of the arrays (n,) or (n, N) has a value for each arm; None is zero."""
     return _joined(backend, values, (n,), batch, "")
 
 
-def inputs_over_time(backend: Any, values: Sequence[Any], n: int, batch: tuple[int, ...]) -> Values:
+def inputs_over_time(backend: Backend, values: Sequence[Values], n: int, batch: tuple[int, ...]) -> Values:
     """Rows (T, I) or (T, I, N) of arrays (T, n) or (T, n, N); None is zero."""
     lengths = {len(x) for x in values if x is not None and hasattr(x, "__len__") and getattr(x, "ndim", 1) > 0}
     if len(lengths) != 1 or not all(lengths):
@@ -125,7 +125,7 @@ def inputs_over_time(backend: Any, values: Sequence[Any], n: int, batch: tuple[i
 
 
 def _joined(
-    backend: Any, values: Sequence[Any], shared: tuple[int, ...], batch: tuple[int, ...], remedy: str
+    backend: Backend, values: Sequence[Values], shared: tuple[int, ...], batch: tuple[int, ...], remedy: str
 ) -> Values:
     np_, each = backend.arrays, (*shared, *batch)
     arrays = [np_.zeros(shared, backend.dtype) if x is None else backend.array(x) for x in values]

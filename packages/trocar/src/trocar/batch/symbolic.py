@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +30,8 @@ from trocar.laws.graph import Node, schedule
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.spatial import Array
 
+Expression: TypeAlias = Any  # of SymPy
+
 
 @dataclass(frozen=True, eq=False)
 class SymbolicTerms:
@@ -42,15 +44,15 @@ class SymbolicTerms:
         results: entries of the quantity, row by row, in these symbols. shape: of the quantity.
     """
 
-    inputs: tuple[Any, ...]
-    parameters: dict[Any, float]
-    steps: tuple[tuple[Any, Any], ...]
-    results: tuple[Any, ...]
+    inputs: tuple[Expression, ...]
+    parameters: dict[Expression, float]
+    steps: tuple[tuple[Expression, Expression], ...]
+    results: tuple[Expression, ...]
     shape: tuple[int, int]
 
-    def expression(self) -> Any:
+    def expression(self) -> Expression:
         """The quantity as a SymPy Matrix of `inputs` and `parameters` alone."""
-        known: dict[Any, Any] = {}
+        known: dict[Expression, Expression] = {}
         for symbol, value in self.steps:
             known[symbol] = value.xreplace(known)
         return _sympy().Matrix(*self.shape, [result.xreplace(known) for result in self.results])
@@ -87,8 +89,8 @@ def symbolic_terms(arm: str | Arm | Mechanism, term: str, *, parameters: bool = 
         node.index: sympy.Symbol(names[node.index], real=True) for node in (*program.inputs, *nodes) if _leaf(node)
     }
     uses = Counter(arg.index for node in nodes for arg in node.args) + Counter(node.index for node in program.outputs)
-    values: dict[int, Any] = dict(leaves)
-    steps: list[tuple[Any, Any]] = []
+    values: dict[int, Expression] = dict(leaves)
+    steps: list[tuple[Expression, Expression]] = []
     for node in nodes:
         if node.index in values:
             continue
@@ -136,7 +138,7 @@ def _symbol_names(mechanism: Mechanism, nodes: Sequence[Node], inputs: Sequence[
     return names
 
 
-def _operation(sympy: Any, node: Node, args: list[Any]) -> Any:
+def _operation(sympy: Any, node: Node, args: list[Expression]) -> Expression:
     """The expression of a node."""
     match node.op:
         case "constant":

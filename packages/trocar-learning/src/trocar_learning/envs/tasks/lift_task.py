@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from trocar.spatial import Array, Values, pose
+from trocar.spatial import Array, ArrayModule, Values, pose
 from trocar_learning.envs.arrays import length, pose_numbers
 from trocar_learning.envs.task import POINT, POSE, Memory, Policy, Task, named
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
@@ -20,7 +20,7 @@ ABOVE = 0.02  # of the expert's waypoint [m]
 RAISED = 3e-3  # height over its place from which an object that is let go counts as dropped [m]
 
 
-def carrying_reward(xp: Any, tip: Values, place: Values, goal: Values, farthest: float = 1.0) -> Values:
+def carrying_reward(xp: ArrayModule, tip: Values, place: Values, goal: Values, farthest: float = 1.0) -> Values:
     """Reward (n,) of a thing that a tip (n, 3) carries to a goal (n, 3), largest for the tip at the thing.
 
     Args:

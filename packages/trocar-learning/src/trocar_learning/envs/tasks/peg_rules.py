@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trocar.spatial import Values
+from trocar.spatial import ArrayModule, Values
 from trocar_learning.contest.layouts import RIGHT, BoardLayout
 from trocar_learning.contest.peg_board import HAND, PEGS
 from trocar_learning.envs.arrays import length
-from trocar_learning.envs.world import RATE
+from trocar_learning.envs.world import RATE, Memory
 
 if TYPE_CHECKING:
     from trocar_learning.envs.world import World, Worlds
@@ -44,9 +44,9 @@ class PegRules:
     def __init__(self, layout: BoardLayout) -> None:
         self.layout = layout
 
-    def start(self, world: World) -> dict[str, Any]:
+    def start(self, world: World) -> Memory:
         """Memory of a trial that begins in the current state."""
-        memory: dict[str, Any] = {"target": RIGHT, "points": 0, "before": 0, "last": 0.0, "drops": 0, "out": 0}
+        memory: Memory = {"target": RIGHT, "points": 0, "before": 0, "last": 0.0, "drops": 0, "out": 0}
         for peg in PEGS:
             memory |= {f"{peg} post": self.post(world, peg)[0][0], f"{peg} holders": 0, f"{peg} done": False}
             memory |= {f"{peg} still": float(NONE), f"{peg} free": float(NONE)}
@@ -112,13 +112,13 @@ class PegRules:
         memory[f"{peg} free"], memory[f"{peg} holders"] = xp.where(dropped, COUNTED, free), holders
 
 
-def ending(memory: dict[str, Any]) -> str:
+def ending(memory: Memory) -> str:
     """Reason for which the trial of world 0 ended before its time; "" if it did not."""
     out = int(memory["out"][0])
     return f"the {PEGS[out - 1]} peg left the workspace" if out else ""
 
 
-def _since(xp: Any, judged: Values, holds: Values, start: Values, now: Values) -> Values:
+def _since(xp: ArrayModule, judged: Values, holds: Values, start: Values, now: Values) -> Values:
     """Times (n,) since which a condition holds, NONE where it does not; unchanged in worlds not judged."""
     begun = xp.where(start == NONE, now, start)
     return xp.where(judged, xp.where(holds, begun, float(NONE)), start)

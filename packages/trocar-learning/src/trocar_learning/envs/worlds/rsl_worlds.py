@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from trocar import checks
 from trocar.errors import TrocarError
 from trocar.spatial import Values
+from trocar_learning.envs.world import Info
 from trocar_learning.envs.worlds.task_worlds import TaskWorlds
 
 try:
@@ -38,11 +38,11 @@ class RslWorlds(VecEnv):
         self,
         worlds: TaskWorlds,
         *,
-        features: Callable[[Any], Any] | None = None,
-        reward: Callable[[TaskWorlds, Any, dict[str, Any], Any], Any] | None = None,
+        features: Callable[[Values], Values] | None = None,
+        reward: Callable[[TaskWorlds, Values, Info, Values], Values] | None = None,
         periods: int | None = None,
         through: bool = False,
-        lost: Callable[[Any], Any] | None = None,
+        lost: Callable[[Values], Values] | None = None,
     ) -> None:
         if worlds.batch.backend != "warp":
             raise TrocarError("rsl_rl needs worlds with tensors of torch; make them with backend='warp'")
@@ -51,7 +51,7 @@ class RslWorlds(VecEnv):
         self.num_envs, self.num_actions = worlds.n, worlds.size
         self.max_episode_length = worlds.task.periods if periods is None else checks.count("periods", periods)
         self.device = torch.device(worlds.batch.worlds.device)
-        self.cfg: dict[str, Any] = {"task": worlds.episodes.task}
+        self.cfg: Info = {"task": worlds.episodes.task}
         self.ended = [0, 0, 0]
         self.episode_length_buf = torch.zeros(self.num_envs, dtype=torch.long, device=self.device)
         self._succeeded = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
@@ -62,7 +62,7 @@ class RslWorlds(VecEnv):
         features = self._observed if self._features is None else self._features(self._observed)
         return TensorDict({"policy": features}, batch_size=[self.num_envs], device=self.device)
 
-    def step(self, actions: Values) -> tuple[Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Values) -> tuple[Values, Values, Values, Info]:
         """Step every world, and start the next episode where one has ended."""
         observed, reward, terminated, _, info = self.worlds.step(actions)
         self._succeeded |= info["is_success"]

@@ -14,7 +14,7 @@ from trocar.batch.worlds.status import FAILURES
 from trocar.batch.worlds.world_values import world_mask
 from trocar.batch.worlds.wrist_arrays import tip_poses, wrist_of
 from trocar.errors import TrocarError, check_type
-from trocar.spatial import Array, Values
+from trocar.spatial import Array, ArrayModule, Values
 from trocar_learning.envs.actions import (
     COMPUTED_KD,
     COMPUTED_KP,
@@ -57,7 +57,7 @@ class TaskWorlds(Worlds):
         self.task = task_kind(episodes.task)()
         self._tables: dict[str, Values] = {}
         if backend == "threads":
-            self.xp: Any = np
+            self.xp: ArrayModule = np
         else:
             self.xp = self._torch()
         self._arms, self._columns = episodes.layout.arms, self.batch.columns
@@ -182,7 +182,7 @@ class TaskWorlds(Worlds):
         """An array of the backend as one of these worlds, in the same memory."""
         return array if self.xp is np else self._to_torch(array)
 
-    def step(self, actions: Values) -> tuple[Any, Any, Any, Any, dict[str, Values]]:
+    def step(self, actions: Values) -> tuple[Values, Values, Values, Values, dict[str, Values]]:
         """Apply actions (n, size) for one control period; entries beyond [-1, 1] are clipped.
 
         Returns observation (n, observed), reward, terminated, truncated (n,) and a dictionary of `is_success`,
@@ -247,7 +247,7 @@ class TaskWorlds(Worlds):
     def _measure(self) -> None:
         """Read the joints; tips and contacts are read when they are needed."""
         self._joints = self._read()
-        self._readings: dict[tuple[str, str], Any] = {}
+        self._readings: dict[tuple[str, str], Values] = {}
 
     def _read(self) -> tuple[Values, Values]:
         """Measured joints and joint velocities (n, joints of all arms)."""

@@ -16,6 +16,7 @@ from trocar.spatial import Array, Values
 from trocar_learning.envs.actions import checked_actions
 from trocar_learning.envs.task_env import MAX_OBSERVED
 from trocar_learning.envs.vector_env import check_open
+from trocar_learning.envs.world import Info
 from trocar_learning.envs.worlds.episodes import Episodes
 from trocar_learning.envs.worlds.task_worlds import TaskWorlds
 
@@ -40,7 +41,7 @@ class WorldsVectorEnv(VectorEnv):
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
         self._started = False
 
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, Info]:
         """Start the first episode of every world, and the next one when it is called again."""
         check_open(self)
         if seed is not None:
@@ -51,7 +52,7 @@ class WorldsVectorEnv(VectorEnv):
         self._started = True
         return self._numbers(self.worlds.reset(every)), {}
 
-    def step(self, actions: Values) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Values) -> tuple[Values, Values, Values, Values, Info]:
         """Step every world, and start the next episode where one has ended."""
         check_open(self)
         if not self._started:
@@ -60,7 +61,7 @@ class WorldsVectorEnv(VectorEnv):
         values = checked_actions(actions, (self.num_envs, worlds.size))
         observation, reward, terminated, truncated, info = worlds.step(worlds.put(values))
         over = terminated | truncated
-        infos: dict[str, Any] = {name: worlds.numpy(figures) for name, figures in info.items()}
+        infos: Info = {name: worlds.numpy(figures) for name, figures in info.items()}
         ended = worlds.numpy(over)
         numbers = self._numbers(observation)
         if ended.any():
@@ -113,7 +114,7 @@ class DrawnVectorEnv(WorldsVectorEnv):
         seeds = range(self._seed, self._seed + self._episodes)
         return TaskWorlds(Episodes.drawn(self._task, seeds, level=self._level), n, **self._options)
 
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, Info]:
         """Draw episodes from a seed on and start them; without a seed, start the next ones."""
         if seed is not None:
             first = checks.count("seed", seed, 0)

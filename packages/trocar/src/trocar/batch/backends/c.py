@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trocar.batch.backend import Backend, Kernel
+from trocar.batch.backend import Backend, Fixed, Kernel
 from trocar.c_library import library
 from trocar.errors import TrocarError
 from trocar.laws.program import Program
@@ -102,12 +102,12 @@ class CKernel(Kernel):
         copy = np.array(rows, dtype=self._dtype)
         return InPlace(self._one, copy, fixed, np.zeros(max(1, len(self.program.inputs)), self._dtype))
 
-    def batch(self, fixed: Any) -> tuple[int, ...]:
+    def batch(self, fixed: Fixed) -> tuple[int, ...]:
         return fixed.shape[1:]
 
     def run(
         self, rows: Array, fixed: Array, inputs: Array, steps: int, held: bool, every: int = 0
-    ) -> tuple[Array, Any, int]:
+    ) -> tuple[Array, Array | None, int]:
         program, batch = self.program, rows.shape[1:]
         arms = batch[0] if batch else 1
         rows = np.array(rows, dtype=self._dtype, order="C")
@@ -136,6 +136,7 @@ class CKernel(Kernel):
         whole = [x if x.ndim == 2 + len(batch) else x[..., None] for x in inputs]
         joined = np.concatenate([np.broadcast_to(x[:steps], (steps, x.shape[1], *batch)) for x in whole], axis=1)
         rows, log, bad = self.run(rows, fixed, joined[::-1], steps, False, 1)
+        assert log is not None
         return rows, log[::-1], bad
 
     @cached_property

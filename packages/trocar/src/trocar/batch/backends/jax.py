@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trocar.batch.backend import Backend, Kernel
+from trocar.batch.backend import Backend, Fixed, Kernel
 from trocar.batch.gradients import adjoint
 from trocar.batch.state import BatchState, Layout
 from trocar.errors import TrocarError
@@ -58,44 +58,51 @@ class JaxKernel(Kernel):
     def __init__(self, program: Program, backend: JaxBackend) -> None:
         self.program, self._backend = program, backend
 
-    def fixed(self, parameters: Sequence[Any]) -> tuple[Any, ...]:
+    def fixed(self, parameters: Sequence[Values]) -> tuple[Values, ...]:
         """Fixed values, each () or (N,); constants if no parameter is traced."""
         if any(self._backend.traced(value) for value in parameters):
             return array_source.preparation(self.program, jnp)(parameters)
         return tuple(np.asarray(x, self._backend.dtype) for x in array_source.preparation(self.program, np)(parameters))
 
-    def batch(self, fixed: Any) -> tuple[int, ...]:
+    def batch(self, fixed: Fixed) -> tuple[int, ...]:
         return max((tuple(np.shape(value)) for value in fixed), key=len, default=())
 
     def run(
-        self, rows: Values, fixed: Sequence[Any], inputs: Values, steps: int, held: bool, every: int = 0
-    ) -> tuple[Any, Any, int]:
+        self, rows: Values, fixed: Sequence[Values], inputs: Values, steps: int, held: bool, every: int = 0
+    ) -> tuple[Values, Values, int]:
         rows, log = self._compiled(rows, tuple(fixed), inputs, steps, held, every)
         return rows, log, self._first_bad(rows)
 
     def run_function(
-        self, rows: Values, fixed: Sequence[Any], inputs: Callable[[Any, Any], Any], steps: int, every: int = 0
-    ) -> tuple[Any, Any, int]:
+        self,
+        rows: Values,
+        fixed: Sequence[Values],
+        inputs: Callable[[Values, Values], Values],
+        steps: int,
+        every: int = 0,
+    ) -> tuple[Values, Values, int]:
         """Step all arms with inputs computed from the rows and the step number."""
         rows, log = self._scan(rows, tuple(fixed), inputs, steps, every)
         return rows, log, self._first_bad(rows)
 
     @cached_property
     def _compiled(self) -> Any:
-        def run(rows: Values, fixed: Any, inputs: Values, steps: int, held: bool, every: int) -> tuple[Any, Any]:
+        def run(
+            rows: Values, fixed: Fixed, inputs: Values, steps: int, held: bool, every: int
+        ) -> tuple[Values, Values]:
             last = steps - 1  # an incomplete block asks for more
             return self._scan(rows, fixed, lambda _, k: inputs if held else inputs[jnp.minimum(k, last)], steps, every)
 
         return jax.jit(run, static_argnums=(3, 4, 5))
 
     def _scan(
-        self, rows: Values, fixed: Any, inputs: Callable[[Any, Any], Any], steps: int, every: int
-    ) -> tuple[Any, Any]:
+        self, rows: Values, fixed: Fixed, inputs: Callable[[Values, Values], Values], steps: int, every: int
+    ) -> tuple[Values, Values]:
         program, batch = self.program, rows.shape[1:]
         count = len(program.state)
         function = self._differentiable(fixed, batch)
 
-        def step(x: tuple[Any, ...], k: Any) -> tuple[tuple[Any, ...], Any]:
+        def step(x: tuple[Values, ...], k: Values) -> tuple[tuple[Values, ...], Values]:
             u = inputs(jnp.stack(x) if x else rows, k)
             u = u if u.ndim == len(batch) + 1 else u[:, None]  # the same for all arms
             outputs = function(x, tuple(jnp.broadcast_to(u[i], batch) for i in range(len(program.inputs))))
@@ -104,7 +111,7 @@ class JaxKernel(Kernel):
                 new = tuple(jnp.where(k < steps, after, before) for after, before in zip(new, x, strict=True))
             return new, jnp.stack([*x[: program.logged], *outputs[count:]]) if every else None
 
-        def block(x: tuple[Any, ...], first: Any) -> tuple[tuple[Any, ...], Any]:
+        def block(x: tuple[Values, ...], first: Values) -> tuple[tuple[Values, ...], Values]:
             x, samples = jax.lax.scan(step, x, first + jnp.arange(every))
             return x, samples[0]
 
@@ -116,7 +123,7 @@ class JaxKernel(Kernel):
             x, log = jax.lax.scan(step, x, jnp.arange(steps))
         return (jnp.stack(x) if x else rows), log
 
-    def _differentiable(self, fixed: tuple[Any, ...], batch: tuple[int, ...]) -> Any:
+    def _differentiable(self, fixed: tuple[Values, ...], batch: tuple[int, ...]) -> Any:
         """The step as a function of tuples of rows, with generated derivatives: JAX's own take minutes to compile.
 
         Only fixed values that depend on traced parameters are differentiated.
@@ -125,20 +132,20 @@ class JaxKernel(Kernel):
         step, dtype = array_source.step(self.program, jnp, jax.lax.optimization_barrier), self._backend.dtype
         states, inputs = len(self.program.state), len(self.program.inputs)
 
-        def merged(variables: Sequence[Any]) -> tuple[Any, ...]:
+        def merged(variables: Sequence[Values]) -> tuple[Values, ...]:
             values = list(fixed)
             for k, value in zip(traced, variables, strict=True):
                 values[k] = value
             return tuple(values)
 
         @jax.custom_vjp
-        def function(x: tuple[Any, ...], p: tuple[Any, ...], u: tuple[Any, ...]) -> tuple[Any, ...]:
+        def function(x: tuple[Values, ...], p: tuple[Values, ...], u: tuple[Values, ...]) -> tuple[Values, ...]:
             return tuple(jnp.broadcast_to(jnp.asarray(y, dtype), batch) for y in step(x, merged(p), u))
 
-        def forward(x: Values, p: Any, u: Any) -> tuple[Any, Any]:
+        def forward(x: Values, p: Values, u: Values) -> tuple[Values, Values]:
             return function(x, p, u), (x, p, u)
 
-        def backward(residuals: Any, weights: Any) -> tuple[Any, ...]:
+        def backward(residuals: Values, weights: Values) -> tuple[Values, ...]:
             x, p, u = residuals
             program = adjoint(self.program, traced)
             values = merged(p)
@@ -165,10 +172,10 @@ class JaxKernel(Kernel):
 def _register() -> None:
     """Register states with JAX so that functions of states can be transformed."""
 
-    def parts(state: BatchState) -> tuple[tuple[Any, Any], Layout]:
+    def parts(state: BatchState) -> tuple[tuple[Values, Values], Layout]:
         return (state.rows, state.integral), state.layout
 
-    def state(layout: Layout, children: Sequence[Any]) -> BatchState:
+    def state(layout: Layout, children: Sequence[Values]) -> BatchState:
         return BatchState(children[0], layout, children[1])
 
     jax.tree_util.register_pytree_node(BatchState, parts, state)

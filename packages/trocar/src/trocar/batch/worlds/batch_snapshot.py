@@ -11,7 +11,7 @@ import numpy as np
 
 from trocar.batch.worlds.reference_waves import Waves
 from trocar.batch.worlds.torque_law import TorqueLaw
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +28,13 @@ class BatchSnapshot:
     parameters: str
     state: Any
     modes: Array
-    gains: dict[str, Any]
+    gains: dict[str, Values]
     scaled: dict[int, dict[str, Array]]
     laws: dict[str, TorqueLaw]
     waves: dict[str, Waves]
 
 
-def digest(parts: Iterable[Any]) -> str:
+def digest(parts: Iterable[object]) -> str:
     """Digest of the arrays and numbers of models, tables and dictionaries; with equal ones, batches go on alike."""
     state = hashlib.blake2b(digest_size=16)
     for part in parts:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from trocar.control.trajectories.paths import SCALINGS
-from trocar.spatial import Array, Values
+from trocar.spatial import Array, ArrayModule, Values
 
 WAVES = ("centre", "size", "rate", "phase")  # arrays of `Waves`
-scaled: Callable[[Any], tuple[Any, Any, Any]] = SCALINGS["quintic"]  # for arrays as well
+scaled: Callable[[Values], tuple[Values, Values, Values]] = SCALINGS["quintic"]  # for arrays as well
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +29,7 @@ class Waves:
     phase: Values
     ramp: float
 
-    def positions(self, xp: Any, t: Values) -> Values:
+    def positions(self, xp: ArrayModule, t: Values) -> Values:
         """Positions (..., joints) at times (...) [s]; xp: numpy or torch, of which all are arrays."""
         u = xp.clip(t / self.ramp, 0.0, 1.0)[..., None]
         return self.centre + scaled(u)[0] * self.size * xp.sin(self.rate * t[..., None] + self.phase)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import mujoco
 import mujoco.batch
@@ -20,7 +19,7 @@ from trocar.batch.worlds.world_values import each_row
 from trocar.batch.worlds.wrist_arrays import nearest_joints, tip_poses, wrist_of
 from trocar.errors import TrocarError
 from trocar.laws.slip import SolidPairs
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 
 # Evaluations of a line search. Where MuJoCo's 50 do not suffice, the solver stops far from the solution; an `Engine`
 # repeats such a step, a batch cannot.
@@ -59,7 +58,7 @@ class ThreadedWorlds(ThreadedControl):
         self.qvel_start = np.repeat(self.layout.qvel[None], n, axis=0)
         self.reset()
 
-    def put(self, values: Any) -> Array:
+    def put(self, values: Values) -> Array:
         """An array of this backend."""
         return np.asarray(values)
 

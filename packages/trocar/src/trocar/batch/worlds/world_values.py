@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import mujoco
 import mujoco.batch
 import numpy as np
 
 from trocar import checks
 from trocar.errors import TrocarError, check_known, shown
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 
 MAX_BEYOND = 1e-3  # of a start from a joint's limit [rad, m], as for a `Scene`
 UNIT = 1e-3  # largest error of a quaternion's norm
@@ -18,13 +16,13 @@ UNIT = 1e-3  # largest error of a quaternion's norm
 FIELDS = ("opt.gravity", *sorted(name for name in mujoco.batch.MODEL_FIELDS if not name.startswith("opt.")))
 
 
-def on_host(values: Any) -> Any:
+def on_host(values: Values) -> Values:
     """Values in the processor's memory: tensors and device arrays as NumPy's, all else as it is."""
     values = values.detach().cpu() if hasattr(values, "detach") else values  # torch, on any device
     return values.numpy() if hasattr(values, "numpy") else values
 
 
-def world_rows(name: str, values: Any, n: int, width: int, *, or_number: bool = False) -> Array:
+def world_rows(name: str, values: Values, n: int, width: int, *, or_number: bool = False) -> Array:
     """Finite numbers (n, width), from these or from (width,) for all worlds. or_number: one number serves as well."""
     array = checks.real_array(name, on_host(values))
     if array.shape not in ((width,), (n, width)) and not (or_number and array.shape == ()):
@@ -44,7 +42,7 @@ def each_row(matrix: Array, rows: Array) -> Array:
     return np.asarray((matrix @ rows[..., None])[..., 0])
 
 
-def world_mask(mask: Any, n: int) -> Array:
+def world_mask(mask: Values, n: int) -> Array:
     """Booleans (n,), True for the chosen worlds. Default: all worlds."""
     if mask is None:
         return np.ones(n, dtype=bool)
@@ -54,7 +52,7 @@ def world_mask(mask: Any, n: int) -> Array:
     return array
 
 
-def world_poses(name: str, values: Any, n: int) -> Array:
+def world_poses(name: str, values: Values, n: int) -> Array:
     """Poses (n, 7) of an object: position [m] and unit quaternion wxyz."""
     poses = world_rows(f"pose of {name}", values, n, 7)
     norms = np.linalg.norm(poses[:, 3:], axis=1)
@@ -75,7 +73,7 @@ def check_starts(arm: str, q: Array, lower: Array, upper: Array) -> None:
         )
 
 
-def model_field(model: mujoco.MjModel, name: str, values: Any, n: int) -> Array:
+def model_field(model: mujoco.MjModel, name: str, values: Values, n: int) -> Array:
     """Values (n, ...) of a field of MuJoCo's model by its name."""
     check_known("field of MuJoCo's model", FIELDS, name)
     array = checks.real_array(name, values)

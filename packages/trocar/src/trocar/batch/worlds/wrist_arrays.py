@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from trocar.errors import TrocarError
 from trocar.laws import offset_wrist as law
 from trocar.laws.law import ScalarLaw
 from trocar.laws.sources.function_source import on_arrays
-from trocar.spatial import Array, inverse
+from trocar.spatial import Array, ArrayModule, Values, inverse
 
 NEAR = 1e-9  # distance from a singularity below which a pose has no solution [m, rad]
 
@@ -28,7 +27,7 @@ def wrist_of(arm: ArmLayout) -> WristLayout:
     return arm.wrist
 
 
-def tip_poses(xp: Any, wrist: WristLayout, T_world_base: Array, q: Any) -> Any:
+def tip_poses(xp: ArrayModule, wrist: WristLayout, T_world_base: Array, q: Values) -> Values:
     """Tip poses (n, 4, 4) in the world of joints (n, 6 or more); xp: numpy or torch, of which q is an array."""
     T = _like(xp, T_world_base, q)
     for k, placement in enumerate(wrist.placements):
@@ -36,20 +35,20 @@ def tip_poses(xp: Any, wrist: WristLayout, T_world_base: Array, q: Any) -> Any:
     return T @ _like(xp, wrist.T_6_tip, q)
 
 
-def _like(xp: Any, values: Array, array: Any) -> Any:
+def _like(xp: ArrayModule, values: Array, array: Values) -> Values:
     """Constants as an array of the same kind, precision and device as another."""
     if xp is np:
         return values
     return xp.as_tensor(np.asarray(values), dtype=array.dtype, device=array.device)
 
 
-def _turned(xp: Any, angle: Any) -> Any:
+def _turned(xp: ArrayModule, angle: Values) -> Values:
     c, s, zero, one = xp.cos(angle), xp.sin(angle), xp.zeros_like(angle), xp.ones_like(angle)
     rows = [c, -s, zero, zero, s, c, zero, zero, zero, zero, one, zero, zero, zero, zero, one]
     return xp.stack(rows, -1).reshape(-1, 4, 4)
 
 
-def _slid(xp: Any, way: Any) -> Any:
+def _slid(xp: ArrayModule, way: Values) -> Values:
     zero, one = xp.zeros_like(way), xp.ones_like(way)
     rows = [one, zero, zero, zero, zero, one, zero, zero, zero, zero, one, way, zero, zero, zero, one]
     return xp.stack(rows, -1).reshape(-1, 4, 4)
@@ -66,5 +65,5 @@ def nearest_joints(arm: ArmLayout, T_world: Array, seed: Array) -> tuple[Array, 
 
 
 @cache
-def _nearest() -> Callable[..., Any]:
+def _nearest() -> Callable[..., Values]:
     return on_arrays(ScalarLaw(law.nearest_joints, vectors=law.NEAREST))

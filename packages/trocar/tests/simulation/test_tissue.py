@@ -128,6 +128,8 @@ def test_inverted_cells_are_named():
         ({"fixed": ()}, "needs a fixed face"),
         ({"fixed": ("top",)}, "face of bar"),
         ({"mesh": 1e-5}, "too fine"),
+        ({"mesh": 1e-300}, "too fine"),
+        ({"cells": (2**32, 2**32, 1)}, "has 18446744073709551616 cells"),
         ({"young": -1.0}, "young"),
         ({"layers": [(0.01, -1.0)]}, "young of a layer"),
         ({"layers": [(0.01,)]}, "a layer of bar"),

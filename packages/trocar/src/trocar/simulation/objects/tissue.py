@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -122,9 +123,10 @@ class Tissue(SceneObject):
             raise TrocarError(f"cells of {self.name} must be three numbers, got {self.cells!r}")
         for count in self.cells:
             checks.count(f"cells of {self.name}", count)
-        if np.prod(self.cells) > MAX_CELLS:
-            raise TrocarError(f"{self.name} has {np.prod(self.cells)} cells, at most {MAX_CELLS} are simulated")
-        if np.prod(1.0 + np.ceil(size / self.mesh)) > MAX_SURFACE:
+        if math.prod(self.cells) > MAX_CELLS:
+            raise TrocarError(f"{self.name} has {math.prod(self.cells)} cells, at most {MAX_CELLS} are simulated")
+        # bounded before they are multiplied: a product of floats overflows
+        if math.prod(1 + math.ceil(min(edge / self.mesh, MAX_SURFACE)) for edge in size.tolist()) > MAX_SURFACE:
             raise TrocarError(f"the mesh of {self.name} is too fine: use a larger mesh than {self.mesh:g} m")
 
     @cached_property

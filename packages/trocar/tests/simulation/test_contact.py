@@ -168,6 +168,11 @@ def test_contacts_of_the_shaft_count_and_load_the_joints_there():
 SLAB = SoftSlab("slab", (0.03, 0.012, 0.012), pose(p=END + [0.01, 0, -0.006]), young=2e5, spacing=6e-3)
 
 
+def test_a_slab_of_more_nodes_than_a_float_can_count_is_refused():
+    with pytest.raises(TrocarError, match="slab would have inf nodes"):
+        SoftSlab("slab", (0.03, 0.012, 0.012), np.eye(4), spacing=1e-300)
+
+
 def test_a_soft_slab_is_as_stiff_as_its_material():
     """Pressed all over by a rigid plate: between a bar that is free to bulge and one that is not."""
     young, poisson, load = 5e4, 0.3, 0.4

@@ -61,6 +61,12 @@ class SceneObject:
         return PlacedObject(self, model, data)
 
 
+def node_count(size: ArrayLike, spacing: float) -> float:
+    """Number of nodes of a grid over a box (3,), infinite if floats cannot hold it; size, spacing: [m]."""
+    x, y, z = (1.0 + edge / spacing for edge in np.asarray(size, dtype=float).tolist())
+    return float(np.ceil(x)) * float(np.ceil(y)) * float(np.ceil(z))
+
+
 def check_name(name: str) -> None:
     """Raise an error unless the name of an object is short, printable text."""
     if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or not name.isprintable():

@@ -19,6 +19,7 @@ from trocar.simulation.objects.scene_object import (
     PlacedObject,
     SceneObject,
     check_name,
+    node_count,
 )
 from trocar.simulation.objects.solid import HARD_SOLREF
 from trocar.spatial import Array, checked_pose, quaternion
@@ -61,7 +62,7 @@ class SoftSlab(SceneObject):
         if not 0 <= self.poisson < 0.5:
             raise TrocarError(f"poisson of {self.name} must be at least 0 and below 0.5, got {self.poisson!r}")
         checked_pose(self.pose)
-        nodes = np.prod(1.0 + np.ceil(np.asarray(self.size, dtype=float) / self.spacing))
+        nodes = node_count(self.size, self.spacing)
         if nodes > MAX_NODES:
             raise TrocarError(
                 f"{self.name} would have {nodes:.3g} nodes, at most {MAX_NODES} are simulated; use a smaller size or a "

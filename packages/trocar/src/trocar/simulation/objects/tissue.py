@@ -28,6 +28,7 @@ from trocar.simulation.objects.scene_object import (
     PlacedObject,
     SceneObject,
     check_name,
+    node_count,
 )
 from trocar.simulation.objects.soft_slab import SOFT_SOLIMP
 from trocar.simulation.objects.solid import HARD_SOLREF, Needle
@@ -125,8 +126,7 @@ class Tissue(SceneObject):
             checks.count(f"cells of {self.name}", count)
         if math.prod(self.cells) > MAX_CELLS:
             raise TrocarError(f"{self.name} has {math.prod(self.cells)} cells, at most {MAX_CELLS} are simulated")
-        # bounded before they are multiplied: a product of floats overflows
-        if math.prod(1 + math.ceil(min(edge / self.mesh, MAX_SURFACE)) for edge in size.tolist()) > MAX_SURFACE:
+        if node_count(size, self.mesh) > MAX_SURFACE:
             raise TrocarError(f"the mesh of {self.name} is too fine: use a larger mesh than {self.mesh:g} m")
 
     @cached_property

@@ -159,9 +159,10 @@ class VaryingFriction:
         place = np.array([varying.index(on[i]) for i in sharing], dtype=int)
         share = np.array([abs(elements[i].weight) for i in sharing])
         self._places, self._share = places, share * (np.arange(len(places))[:, None] == place)
-        self._along, self._loaded = drives.A[sharing] @ D, drives.L[sharing]
+        self._along, self._L = drives.A[sharing] @ D, drives.L[sharing]
+        self._gravity = equations.projected_gravity(self._L, D)
         self._terms = {"Fc": drives.Fc[sharing], "Fx": drives.Fx[sharing], "mu": drives.mu[sharing]}
-        self._loads, self._load = bool(drives.mu.any()), np.zeros(equations.n)
+        self._loads, self._load = bool(drives.mu.any()), np.zeros(len(sharing))
         self._none = np.zeros(equations.n)
         self._none.setflags(write=False)
         self._generalised = np.zeros(model.nv)
@@ -172,7 +173,6 @@ class VaryingFriction:
             qpos=arm_slice.engine.data.qpos[arm_slice.q],
             load=self._load,
             along=sparse(self._along),
-            loaded=sparse(self._loaded),
             share=share,
             place=place,
             loss=np.array([entry.ctypes.data for entry in places], dtype=np.uintp),
@@ -183,20 +183,21 @@ class VaryingFriction:
     def update(self, qpos: Array) -> None:
         """Set the friction of the next step."""
         if self._loads:
-            q = self._D.dot(qpos)
-            load, touched = self._equations.gravity(q), self.contact_effort()
-            if touched is not self._none:
-                load -= touched
-            for place, applied in self._wrenches.items():
-                J = self._equations.jacobian(q, place)
-                load[: J.shape[1]] -= J.T.dot(applied.wrench)
+            self._load[:] = self._gravity(qpos)
+            external = self.contact_effort()
+            if self._wrenches:
+                q, external = self._D.dot(qpos), external.copy()
+                for place, applied in self._wrenches.items():
+                    J = self._equations.jacobian(q, place)
+                    external[: J.shape[1]] += J.T.dot(applied.wrench)
             if self._port is not None:
-                load -= self._E.T.dot(self._port.effort[: len(self._E)])
-            self._load[:] = load
+                external = external + self._E.T.dot(self._port.effort[: len(self._E)])
+            if external is not self._none:
+                self._load -= self._L.dot(external)
         if self._compiled is not None:
             self._compiled.run()
             return
-        friction = _COULOMB(self._along.dot(qpos), self._loaded.dot(self._load), **self._terms)
+        friction = _COULOMB(self._along.dot(qpos), self._load, **self._terms)
         for value, F in zip(self._places, self._share.dot(friction).tolist(), strict=True):
             value[0] = max(0.0, F)  # beyond its limits a joint can leave the range in which F is positive
 

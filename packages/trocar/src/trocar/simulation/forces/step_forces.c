@@ -59,7 +59,7 @@ void trocar_forces(const Forces *f) {
 
 typedef struct {
   const real *qpos, *load;
-  Rows along, loaded;
+  Rows along;
   const real *share, *Fc, *Fx, *mu;
   const long *place;
   real *const *loss;
@@ -68,9 +68,9 @@ typedef struct {
 void trocar_friction(const Friction *f) {
   for (long k = 0; k < f->places; k++) *f->loss[k] = 0;
   for (long d = 0; d < f->drives; d++) {
-    const real s = along(&f->along, d, f->qpos), load = along(&f->loaded, d, f->load);
+    const real s = along(&f->along, d, f->qpos);
     real friction;
-    coulomb_friction(0, 0, (real[]){s, load, f->Fc[d], f->Fx[d], f->mu[d]}, &friction);
+    coulomb_friction(0, 0, (real[]){s, f->load[d], f->Fc[d], f->Fx[d], f->mu[d]}, &friction);
     *f->loss[f->place[d]] += f->share[d] * friction;
   }
   for (long k = 0; k < f->places; k++) *f->loss[k] = MAX(*f->loss[k], 0);

@@ -36,13 +36,14 @@ def cache_folder() -> Path:
     return user_cache() / "batch"
 
 
-def library(source: str) -> ctypes.CDLL:
-    """The shared library of a C source, built unless it is cached."""
+def library(source: str, *flags: str) -> ctypes.CDLL:
+    """The shared library of a C source, built unless it is cached; flags: in addition to `FLAGS`."""
     command = _compiler()
-    key = "\0".join((source, *FLAGS, *LIBRARIES, _version(command), _processor()))
+    flags = (*FLAGS, *flags)
+    key = "\0".join((source, *flags, *LIBRARIES, _version(command), _processor()))
     path = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
     if not _intact(path):
-        content = _built(source, command)
+        content = _built(source, command, flags)
         try:
             write_whole(path, content + hashlib.sha256(content).digest())
         except OSError as error:
@@ -64,13 +65,13 @@ def _intact(path: Path) -> bool:
     return hashlib.sha256(content[:-32]).digest() == content[-32:]
 
 
-def _built(source: str, command: tuple[str, ...]) -> bytes:
+def _built(source: str, command: tuple[str, ...], flags: tuple[str, ...]) -> bytes:
     try:
         with scratch_folder("trocar-c-") as folder:
             file, target = folder / "arm.c", folder / "arm.so"
             file.write_text(source)
             done = subprocess.run(
-                [*command, *FLAGS, str(file), "-o", str(target), *LIBRARIES], capture_output=True, text=True
+                [*command, *flags, str(file), "-o", str(target), *LIBRARIES], capture_output=True, text=True
             )
             if done.returncode:
                 errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()

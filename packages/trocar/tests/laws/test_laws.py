@@ -10,12 +10,15 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import trocar as tr
+from trocar.laws.cables import cable_torque
+from trocar.laws.coulomb import coulomb_friction
 from trocar.laws.dahl import dahl_effort, dahl_state
 from trocar.laws.encoder import RESTED, encoder, rested_encoder
 from trocar.laws.graph import Node, absolute, atan2, hypot, maximum, rint, select, shortcuts, sign, unequal, whole
 from trocar.laws.law import ScalarLaw
 from trocar.laws.offset_wrist import NEAREST, POSE, nearest_joints, offset_wrist
 from trocar.laws.servo import PARAMETERS, servo
+from trocar.laws.slip import TWISTS, slip_rate
 from trocar.laws.sources.function_source import (
     ARRAYS,
     JAVASCRIPT,
@@ -29,7 +32,8 @@ from trocar.mechanics.drives import dahl_states
 from trocar.spatial import inverse
 
 PERIOD = 1.0 / 1500.0
-LAWS = [ScalarLaw(servo), ScalarLaw(encoder), ScalarLaw(rested_encoder), ScalarLaw(dahl_state), ScalarLaw(dahl_effort)]
+LAWS = [ScalarLaw(law) for law in (servo, encoder, rested_encoder, coulomb_friction, dahl_state, dahl_effort)]
+LAWS += [ScalarLaw(cable_torque, vectors={"coefficients": 8}), ScalarLaw(slip_rate, vectors=TWISTS)]
 
 
 def inputs(law: ScalarLaw, count: int, seed: int = 0) -> np.ndarray:

@@ -121,6 +121,21 @@ def test_the_consistent_mass_matrix_is_positive_definite_and_the_published_one_i
     assert np.linalg.eigvalsh(tr.load_mechanism("PSM", "wang2019_published").mass_matrix(q[:10])).max(0)[0] < 0
 
 
+def project_gravity(mech):
+    rng = np.random.default_rng(5)
+    rows, D, x = rng.normal(size=(3, mech.n)), rng.normal(size=(mech.n, 4)), 0.1 * rng.normal(size=4)
+    np.testing.assert_allclose(mech.projected_gravity(rows, D)(x), rows @ mech.gravity(D @ x), atol=1e-11)
+
+
+def test_projected_gravity_is_gravity_times_the_rows(mech):
+    project_gravity(mech)
+
+
+@pytest.mark.parametrize("parameters", ["wang2019", "wang2019_refit"])
+def test_projected_gravity_contains_elastic_elements(parameters):
+    project_gravity(tr.load_mechanism("MTML", parameters))
+
+
 def test_gravity_is_the_gradient_of_potential_energy(mech):
     q = states(mech)[0]
     h = 1e-6

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 import trocar as tr
+from trocar.appearance import studio
 from trocar.appearance.endoscope_camera import BASELINE, MAX_LENGTH, METRE_PER_NEWTON, MIN_FORCE, StereoEndoscope
 from trocar.appearance.lens import Lens
+from trocar.appearance.stereo_camera import StereoCamera
 from trocar.errors import TrocarError, UnknownName
 from trocar.palette import of_cause, rgb
-from trocar.simulation import Solid, Sphere
-from trocar.spatial import inverse, rotation
+from trocar.simulation import Cylinder, Solid, Sphere
+from trocar.spatial import inverse, pose, rotation
 
 WIDE = (-0.25, 0.08, 0.001, -0.002, 0.01)
 SMALL = Lens.of_view(np.radians(60.0), 320, 240)
@@ -219,3 +221,24 @@ def test_an_endoscope_created_after_a_set_up_move_shows_the_new_positions():
     late = endoscope(scene, lens=SMALL)
     for first, second in zip(early.pair(), late.pair(), strict=True):
         np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("shape", "equal"),
+    [(Cylinder([0.0, 0.0, -0.02], [0.0, 0.0, 0.02], 0.005), False), (Sphere(np.zeros(3), 0.01), True)],
+    ids=["post", "ball"],
+)
+def test_fewer_parts_of_cylinders_change_next_to_no_pixel_and_balls_keep_theirs(shape, equal, monkeypatch):
+    sim = tr.Simulator("PSM", objects=[Solid("thing", shape, pose(p=[0.05, 0.0, -0.1]))])
+    T, pictures = pose(rotation("x", np.radians(200.0)), [0.05, -0.035, 0.0]), []
+    for parts in (studio.STACKS, 16):
+        monkeypatch.setattr(studio, "STACKS", parts)
+        camera = StereoCamera(sim.scene, T, SMALL, BASELINE)
+        try:
+            pictures.append(camera.picture("left").astype(int))
+        except TrocarError as error:
+            if "no OpenGL context" not in str(error):
+                raise
+            pytest.skip(f"nothing can be rendered here: {error}")
+    changed = np.abs(pictures[0] - pictures[1]).max(axis=-1)
+    assert not changed.any() if equal else (changed > 2).mean() < 1e-3

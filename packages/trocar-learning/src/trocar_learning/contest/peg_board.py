@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import mujoco
@@ -55,9 +56,12 @@ def T_world_camera() -> Array:
     return pose(np.stack([x, np.cross(z, x), z], axis=1), CAMERA)
 
 
+@cache
 def T_camera_world() -> Array:
     """The world in the optical frame of the left camera (4, 4), the frame of reference of the competition's poses."""
-    return inverse(T_world_camera() @ pose(p=[-BASELINE / 2, 0.0, 0.0]))
+    T = inverse(T_world_camera() @ pose(p=[-BASELINE / 2, 0.0, 0.0]))
+    T.setflags(write=False)
+    return T
 
 
 @dataclass(frozen=True)

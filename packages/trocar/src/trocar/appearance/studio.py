@@ -32,6 +32,10 @@ ASPECT = 4 / 3  # default ratio of picture width to height
 MARGIN = 0.15  # distance of the floor below the lowest point of the arm at home [m]
 SHADOW = (1.6, 4.0)  # radius of the shadow map relative to that of the view: without and with a floor
 TRACE_SEGMENTS = 4000  # most segments of all lines in one picture
+# Without a graphics card, most of the time of a picture goes into triangles. MuJoCo divides cylinders along their axis
+# like balls, into 16 parts, although only round objects show it.
+ROUND = (mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_CAPSULE, mujoco.mjtGeom.mjGEOM_ELLIPSOID)
+OBJECTS, STACKS = 0, 8  # group of the geoms of objects; parts in fast pictures without round objects
 GL_PACKAGES = "libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri"
 _CONTEXTS = threading.local()  # OpenGL lets a context be current in one thread only
 
@@ -75,6 +79,8 @@ class Studio:
         if floor is not None:
             _add_floor(dressed, float(floor))
         dressed.visual.quality.offsamples = samples
+        if not samples and not any(geom.type in ROUND and geom.group == OBJECTS for geom in dressed.geoms):
+            dressed.visual.quality.numstacks = STACKS
         self.model = dressed.compile()
         # the shadow map, in units of MuJoCo's extent: no larger than needed, for sharp shadows
         radius = float(np.linalg.norm(self.extent[1] - self.extent[0])) / 2

@@ -86,7 +86,7 @@ def _function(name: str, program: Program, arms: BatchArms, values: Mapping[str,
     ]
     fixed = np.array([float(x) for x in array_source.preparation(program, np)(numbers_of)])
     numbers = ", ".join(f"{x!r}" for x in fixed.tolist()) or "0.0"
-    body = c_function(program).replace("void program(", f"void {name}_program(")
+    body = c_function(program, name=f"{name}_program")
     if program.state:
         head, call = f"void {name}(double *state, const double *tau)", "state, constants, tau, unused"
         head += f" {{\n  double unused[{len(program.outputs)}];"

@@ -90,8 +90,8 @@ class SolidPairs(NamedTuple):
             pair,
             between.reshape(-1),
             pair[first],
-            dof[:, None] + np.arange(6)[:, None],
-            reach[bodies.T],
+            np.ascontiguousarray(dof[:, None] + np.arange(6)[:, None]),
+            np.ascontiguousarray(reach[bodies.T]),
             (DISCRETE_STOPPING if discrete else STOPPING) / model.opt.timestep,
         )
 

@@ -30,18 +30,14 @@ class ArmKinematics:
 
     Attributes:
         arm: data of the arm. links: motion and Jacobians of every body of the tree.
+        n: number of independent joints (7 PSM and MTM, 4 ECM).
     """
 
     def __init__(self, arm: Arm) -> None:
-        self.arm = arm
+        self.arm, self.n = arm, arm.n
         self._serial = Tree(arm.serial, arm.joint_names)
         self.links = Tree(arm.bodies, arm.joint_names)
         self._one_pose, self._at_platform = one_pose.solver(arm), one_pose.platform_solver(arm)
-
-    @property
-    def n(self) -> int:
-        """Number of independent joints (7 PSM and MTM, 4 ECM)."""
-        return self.arm.n
 
     @property
     def frames(self) -> tuple[str, ...]:

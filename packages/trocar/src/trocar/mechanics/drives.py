@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,9 +12,10 @@ from numpy.typing import ArrayLike
 from trocar.arms import Arm
 from trocar.arms.parameters import DRIVE_TERMS, CableTorque, Drive, Elastic, LeverSpring
 from trocar.errors import TrocarError, check_known
+from trocar.laws.cables import cable_torque
 from trocar.laws.dahl import dahl_effort
 from trocar.laws.law import ScalarLaw
-from trocar.laws.sources.function_source import on_arrays
+from trocar.laws.sources.function_source import on_arrays, on_numbers
 from trocar.spatial import Array
 
 _EFFORT = on_arrays(ScalarLaw(dahl_effort))
@@ -239,11 +242,14 @@ def _unit_effort(element: Elastic, q: Array) -> Array:
 
 
 def cable_effort(cable: CableTorque, q: float) -> float:
-    """Effort per amplitude at one position [rad]: `np.polyval` without its overhead on one number."""
-    x, total = min(max(q, cable.lower), cable.upper), 0.0
-    for c in cable.coefficients:
-        total = total * x + c
-    return total
+    """Effort per amplitude at one position [rad], without NumPy's overhead on one number."""
+    effort: float = _cable_torque(len(cable.coefficients))(q, cable.lower, cable.upper, *cable.coefficients)
+    return effort
+
+
+@cache
+def _cable_torque(terms: int) -> Callable[..., Any]:
+    return on_numbers(ScalarLaw(cable_torque, vectors={"coefficients": terms}))
 
 
 def _unit_energy(element: Elastic, q: Array) -> Array:

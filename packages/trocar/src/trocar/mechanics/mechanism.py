@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -96,6 +97,15 @@ class Mechanism(ArmKinematics):
             self.drives.add_springs(g, q)
             return g + self.elastics.effort(q) if self.elastics else g
         return self._mass_and_gravity(q)[1]
+
+    def projected_gravity(self, rows: Array, D: Array) -> Callable[[Array], Array]:
+        """rows (k, n) @ `gravity`(D x) (k,) as a function of x (m,), unchecked and faster; for the engine's loop."""
+        drives = self.drives
+        if self.elastics or drives.K2.any():
+            return lambda x: rows.dot(self.gravity(D.dot(x)))
+        weight = self._pinocchio.projected_gravity(rows, D)
+        springs, constant = rows @ drives.stiffness @ D, rows @ drives.constant
+        return (lambda x: weight(x) + springs.dot(x) + constant) if springs.any() else lambda x: weight(x) + constant
 
     def terms(self, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array, Array]:
         """M, c and g in one call, faster than three calls."""

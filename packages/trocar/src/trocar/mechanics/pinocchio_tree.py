@@ -7,7 +7,7 @@ that several threads can share one mechanism.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,6 +101,12 @@ class PinocchioTree:
     def gravity(self, q: Array) -> Array:
         """(n,)."""
         return self._E_t.dot(pin.computeGeneralizedGravity(self.model, self._own.data, self._E.dot(q)))
+
+    def projected_gravity(self, rows: Array, D: Array) -> Callable[[Array], Array]:
+        """rows @ `gravity`(D x) (k,) as a function of x (m,), with the maps multiplied once."""
+        of_links, links = np.ascontiguousarray(rows @ self._E_t), np.ascontiguousarray(self._E @ D)
+        model, own = self.model, self._own
+        return lambda x: of_links.dot(pin.computeGeneralizedGravity(model, own.data, links.dot(x)))
 
     def coriolis_matrix(self, q: Array, dq: Array) -> Array:
         """C (n, n) of Christoffel symbols: E is constant, so it projects C of the tree as it projects M."""

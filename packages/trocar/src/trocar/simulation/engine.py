@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partialmethod
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +23,7 @@ from trocar.arms import Arm
 from trocar.errors import Inaccurate, TornApart, TrocarError, Unsolved, shown
 from trocar.files import write_whole
 from trocar.laws.slip import SolidPairs
+from trocar.simulation.forces.compiled import compiled
 from trocar.simulation.objects.scene_object import OBJECT
 from trocar.spatial import Array, pose
 
@@ -174,7 +175,7 @@ class Engine:
         log_mujoco_warnings()
         self.model, self.accuracy = model, accuracy
         self.data = mujoco.MjData(model)
-        self._pairs: SolidPairs | None = None  # that slide on each other
+        self._set_slip: Callable[[], None] | None = None  # sets the rates at which solids brake slip
         self._exact = accuracy == "exact"
         self._arms: Sequence[SteppedArm] = ()
         self._processes: Sequence[PlacedObject] = ()
@@ -235,8 +236,8 @@ class Engine:
 
     def forward(self) -> None:
         """Compute poses, velocities and accelerations from the state."""
-        if self._pairs:
-            self._set_slip(self._pairs)
+        if self._set_slip is not None:
+            self._set_slip()
         mujoco.mj_forward(self.model, self.data)
         self.posed = True
 
@@ -253,18 +254,31 @@ class Engine:
         """Set the arms to step, the objects that act after every step, and the function that raises a divergence."""
         self._arms, self._processes, self._diverged = arms, processes, diverged
         pairs = SolidPairs.of(self.model)
-        self._pairs = pairs if pairs.pair.size else None
+        if pairs.pair.size:
+            bound = compiled(
+                "slip",
+                **pairs._asdict(),
+                qvel=self.data.qvel,
+                friction=self.model.pair_friction,
+                reference=self.model.pair_solreffriction,
+                rate=np.zeros(pairs.first.size),
+                bodies=pairs.first.size,
+                pairs=pairs.pair.size,
+                dofs=self.model.nv,
+            )
+            self._set_slip = partial(self._set_rates, pairs) if bound is None else bound.run
+            self._slip = bound  # keeps its arrays in memory
 
-    def _set_slip(self, pairs: SolidPairs) -> None:
-        """Set the rates at which solids brake slip, to those of the current velocities."""
+    def _set_rates(self, pairs: SolidPairs) -> None:
+        """Set the rates at which solids brake slip to those of the current velocities."""
         model = self.model
         rates = pairs.rates(self.data.qvel, model.pair_friction[pairs.first, 0])
         model.pair_solreffriction[pairs.pair, 1] = -rates
 
     def advance(self) -> None:
         """Advance one step under the efforts that were commanded for every arm."""
-        if self._pairs:
-            self._set_slip(self._pairs)
+        if self._set_slip is not None:
+            self._set_slip()
         if self._exact:
             qacc = self._exact_step()
         else:

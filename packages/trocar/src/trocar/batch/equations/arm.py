@@ -13,7 +13,8 @@ from trocar.batch.equations.orientation import Frames, GroupedBody, Orientations
 from trocar.batch.equations.simplification import shortest
 from trocar.batch.equations.vector import UPPER, Symmetric, Vector, cleaned
 from trocar.batch.parameters import BatchParameters
-from trocar.laws.graph import Graph, Node, cos, maximum, minimum, sin, sqrt, total
+from trocar.laws.cables import cable_torque
+from trocar.laws.graph import Graph, Node, cos, sin, sqrt, total
 from trocar.mechanics.tree_arrays import TreeArrays
 from trocar.spatial import Array
 
@@ -135,11 +136,9 @@ class ArmEquations:
             length = sqrt((r * r + h * h) - (2.0 * r * h) * cos(angle))
             tau[j] = tau[j] - (k * r * h) * (length - rest) * sin(angle) / length
         for c, j in enumerate(cables.joint):
-            x = minimum(maximum(q[j], float(cables.lower[c])), float(cables.upper[c]))
-            effort = self.graph.zero
-            for coefficient in cables.coefficients[c]:
-                effort = effort * x + float(coefficient)
-            tau[j] = tau[j] + effort
+            numbers = cables.lower[c], cables.upper[c], *cables.coefficients[c]
+            lower, upper, *coefficients = (self.graph.constant(float(x)) for x in numbers)
+            tau[j] = tau[j] + cable_torque(q[j], lower, upper, coefficients)
         return tau
 
 

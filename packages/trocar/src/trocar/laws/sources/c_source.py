@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from trocar.laws.graph import Node
+from trocar.laws.law import ScalarLaw
 from trocar.laws.program import BranchSource, Program, arithmetic
 from trocar.spatial import Array
 
@@ -79,6 +80,7 @@ def c_function(
     qualifiers: str = "static inline",
     arguments: str = "V *restrict x, const V *restrict p, const V *restrict u, V *restrict y",
     branch: BranchSource | None = None,
+    name: str = "program",
 ) -> str:
     """One step as a C function that replaces the state x and sets the outputs y; branch: see `Program.statements`."""
     lines, terms = program.statements(lambda name, value: f"  const V {name} = {value};", expression, branch)
@@ -87,8 +89,15 @@ def c_function(
     results = [f"  const V n{k} = {_wide(term)};" for k, term in enumerate(states)]
     results += [f"  y[{k}] = {_wide(term)};" for k, term in enumerate(outputs)]
     results += [f"  x[{k}] = n{k};" for k in range(len(states))]
-    head = f"{qualifiers} void program({arguments}) {{"
+    head = f"{qualifiers} void {name}({arguments}) {{"
     return "\n".join([head, "  (void)x; (void)p; (void)u;", *lines, *results, "}"]) + "\n"
+
+
+def c_laws(*laws: ScalarLaw) -> str:
+    """Laws on double-precision numbers as C functions `NAME(0, 0, inputs, outputs)`, for loops around them."""
+    head = ["#include <math.h>", "#include <string.h>", "typedef double real;", "#define F(name) name"]
+    functions = [c_function(Program(law.inputs, law.outputs), name=law.name) for law in laws]
+    return "\n".join([*head, written("scalar.h"), *functions])
 
 
 def expression(node: Node, args: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from trocar.arms.parameters import CableTorque
 from trocar.errors import TrocarError
+from trocar.laws.coulomb import coulomb_friction
 from trocar.laws.dahl import dahl_effort, dahl_state
 from trocar.laws.law import ScalarLaw
 from trocar.laws.sources.function_source import on_arrays
@@ -19,13 +20,14 @@ from trocar.mechanics.cable_drives import at_cables
 from trocar.mechanics.drives import cable_effort, check_dissipative
 from trocar.mechanics.static_friction import RESOLVED, presliding_frequency
 from trocar.simulation.engine import ArmSlice
+from trocar.simulation.forces.compiled import TERMS, Bound, compiled, sparse
 from trocar.simulation.forces.environment import AppliedWrenches, PortForces
 from trocar.simulation.modelling.arm_model import drive_element
 from trocar.simulation.modelling.cable_model import MOTOR
 from trocar.simulation.scene_arm import Compliance, Mirror, SceneArm
 from trocar.spatial import Array
 
-_STATE, _EFFORT = on_arrays(ScalarLaw(dahl_state)), on_arrays(ScalarLaw(dahl_effort))
+_STATE, _EFFORT, _COULOMB = (on_arrays(ScalarLaw(law)) for law in (dahl_state, dahl_effort, coulomb_friction))
 
 
 class Hysteresis:
@@ -38,13 +40,14 @@ class Hysteresis:
 
     Args:
         equations: of the arm. D: (n, nv), q = D qpos. timestep: [s].
-        kept: elements that act.
+        kept: elements that act. qpos: (nv,), the view of MuJoCo's data that all methods get.
 
     Attributes:
         B: (k, nv), positions s = B qpos along which the k elements act. F, slope, rate: (k,), see `trocar.laws.dahl`.
+        compiled: moves the states in C; None if NumPy does.
     """
 
-    def __init__(self, equations: Mechanism, D: Array, timestep: float, kept: Array) -> None:
+    def __init__(self, equations: Mechanism, D: Array, timestep: float, kept: Array, qpos: Array) -> None:
         check_resolved(equations, timestep)
         drives = equations.drives
         self.B, self.F, self.slope = (drives.A @ D)[drives.owner[kept]], drives.F[kept], drives.slope[kept]
@@ -52,6 +55,10 @@ class Hysteresis:
         self._pull, self._sloped = np.ascontiguousarray(-self.B.T), bool(self.slope.any())
         self._half = 0.5 * timestep
         self._z, self._s, self._path = (np.zeros(len(self.F)) for _ in range(3))
+        parameters = {"F": self.F, "slope": self.slope, "rate": self.rate}
+        self.compiled = compiled(
+            "elements", **parameters, qpos=qpos, path=sparse(self.B), z=self._z, s=self._s, count=len(self.F)
+        )
 
     def reset(self) -> None:
         """Relax all elements to zero effort."""
@@ -95,11 +102,14 @@ class Hysteresis:
         return self._effort(z, self._s + path) - self._effort(self._z, self._s)
 
     def _follow(self, qpos: Array) -> None:
+        if self.compiled is not None:
+            self.compiled.run()
+            return
         path = self._path
         self.B.dot(qpos, path)
         path -= self._s
         self._s += path
-        self._z = _STATE(self._z, path, self.rate)
+        self._z[:] = _STATE(self._z, path, self.rate)
 
     def _effort(self, z: Array, s: Array) -> Array:
         effort = _EFFORT(z, s, self.F, self.slope) if self._sloped else self.F * z
@@ -138,51 +148,79 @@ class VaryingFriction:
         elements = [drive_element(equations.arm, drive) for drive in drives.drives]
         on = [(element.on_tendon, element.name) for element in elements]
         varying = sorted({on[i] for i in np.flatnonzero((drives.Fx != 0.0) | (drives.mu != 0.0))})
-        self._places = [
-            (model.tendon_frictionloss, arm_slice.tendon(name))
+        places = [
+            model.tendon_frictionloss[arm_slice.tendon(name) :][:1]
             if on_tendon
-            else (model.dof_frictionloss, arm_slice.v.start + arm_slice.dof(name))
+            else model.dof_frictionloss[arm_slice.v.start + arm_slice.dof(name) :][:1]
             for on_tendon, name in varying
         ]
         # drives on the same joint share its friction
-        share = np.array(
-            [[abs(e.weight) if at == place else 0.0 for e, at in zip(elements, on, strict=True)] for place in varying]
+        sharing = np.array([i for i, place in enumerate(on) if place in varying], dtype=int)
+        place = np.array([varying.index(on[i]) for i in sharing], dtype=int)
+        share = np.array([abs(elements[i].weight) for i in sharing])
+        self._places, self._share = places, share * (np.arange(len(places))[:, None] == place)
+        self._along, self._L = drives.A[sharing] @ D, drives.L[sharing]
+        self._gravity = equations.projected_gravity(self._L, D)
+        self._terms = {"Fc": drives.Fc[sharing], "Fx": drives.Fx[sharing], "mu": drives.mu[sharing]}
+        self._loads, self._load = bool(drives.mu.any()), np.zeros(len(sharing))
+        self._none = np.zeros(equations.n)
+        self._none.setflags(write=False)
+        self._generalised = np.zeros(model.nv)
+        self._own = self._generalised[arm_slice.v][: len(self._E)]  # a view
+        self._compiled = compiled(
+            "friction",
+            **self._terms,
+            qpos=arm_slice.engine.data.qpos[arm_slice.q],
+            load=self._load,
+            along=sparse(self._along),
+            share=share,
+            place=place,
+            loss=np.array([entry.ctypes.data for entry in places], dtype=np.uintp),
+            drives=len(sharing),
+            places=len(places),
         )
-        loaded = np.flatnonzero(drives.mu)
-        self._constant = share @ drives.Fc
-        self._by_position = (share * drives.Fx) @ drives.A @ D
-        self._by_load, self._load = (share * drives.mu)[:, loaded], drives.L[loaded]
 
     def update(self, qpos: Array) -> None:
         """Set the friction of the next step."""
-        friction = self._constant + self._by_position.dot(qpos)
-        if self._load.size:
-            q = self._D.dot(qpos)
-            load = self._equations.gravity(q) - self.contact_effort()
-            for place, applied in self._wrenches.items():
-                J = self._equations.jacobian(q, place)
-                load[: J.shape[1]] -= J.T.dot(applied.wrench)
+        if self._loads:
+            self._load[:] = self._gravity(qpos)
+            external = self.contact_effort()
+            if self._wrenches:
+                q, external = self._D.dot(qpos), external.copy()
+                for place, applied in self._wrenches.items():
+                    J = self._equations.jacobian(q, place)
+                    external[: J.shape[1]] += J.T.dot(applied.wrench)
             if self._port is not None:
-                load -= self._E.T.dot(self._port.effort[: len(self._E)])
-            friction += self._by_load.dot(np.abs(self._load.dot(load)))
-        for (values, index), F in zip(self._places, friction.tolist(), strict=True):
-            values[index] = max(0.0, F)  # beyond its limits a joint can leave the range in which F is positive
+                external = external + self._E.T.dot(self._port.effort[: len(self._E)])
+            if external is not self._none:
+                self._load -= self._L.dot(external)
+        if self._compiled is not None:
+            self._compiled.run()
+            return
+        friction = _COULOMB(self._along.dot(qpos), self._load, **self._terms)
+        for value, F in zip(self._places, self._share.dot(friction).tolist(), strict=True):
+            value[0] = max(0.0, F)  # beyond its limits a joint can leave the range in which F is positive
 
     def contact_effort(self) -> Array:
         """Efforts (n,) of contacts and stops on the joints in the last step [N m, N]."""
         if self.touched is not None:
             return self.touched
-        data, model = self._slice.engine.data, self._slice.engine.model
-        first, generalised = data.ne + data.nf, np.zeros(model.nv)
-        if data.nefc > first:  # MuJoCo orders constraints: equalities, dry friction, stops, contacts
-            force = data.efc_force.copy()
-            force[:first] = 0.0
-            mujoco.mj_mulJacTVec(model, data, generalised, force)
-        return np.asarray(self._E.T.dot(generalised[self._slice.v][: len(self._E)]))
+        data = self._slice.engine.data
+        first = data.ne + data.nf
+        if data.nefc <= first:  # MuJoCo orders constraints: equalities, dry friction, stops, contacts
+            return self._none
+        force = data.efc_force.copy()
+        force[:first] = 0.0
+        mujoco.mj_mulJacTVec(self._slice.engine.model, data, self._generalised, force)
+        return np.asarray(self._E.T.dot(self._own))
 
 
 class CableForces:
-    """Evaluates each cable at the driven body of its joint, in scalar arithmetic because it runs at every step."""
+    """Evaluates each cable at the driven body of its joint, in scalar arithmetic because it runs at every step.
+
+    Attributes:
+        terms: largest number of coefficients of a cable.
+    """
 
     def __init__(self, arm_slice: ArmSlice, cables: Sequence[CableTorque]) -> None:
         arm = arm_slice.arm
@@ -191,7 +229,20 @@ class CableForces:
             (arm_slice.dof(body.name), body.coupling[cable.joint], cable)
             for body, cable in zip(bodies, cables, strict=True)
         ]
+        self.terms = max((len(cable.coefficients) for cable in cables), default=0)
         self._force = np.zeros(arm_slice.v.stop - arm_slice.v.start)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Parameters of all cables, for `compiled`."""
+        cables = [cable for *_, cable in self._cables]
+        ranges = [(c.lower, c.upper, *(0.0,) * (TERMS - len(c.coefficients)), *c.coefficients) for c in cables]
+        return {
+            "dof": np.array([dof for dof, *_ in self._cables], dtype=int),
+            "ratio": np.array([ratio for _, ratio, _ in self._cables], dtype=float),
+            "amplitude": np.array([cable.amplitude for cable in cables], dtype=float),
+            "range": np.array(ranges, dtype=float),
+        }
 
     def force(self, qpos: Array, qvel: Array) -> Array:
         """Generalised force on the arm's joints."""
@@ -344,7 +395,8 @@ class ArmForces:
         cables = options.cables is not None
         kept = np.array([not (cables and at_cables(equations.arm, drives.drives[i])) for i in drives.owner], dtype=bool)
         memory = options.friction and kept.any()
-        self.hysteresis = Hysteresis(equations, D_drives, timestep, kept) if memory else None
+        qpos = arm_slice.engine.data.qpos[arm_slice.q]
+        self.hysteresis = Hysteresis(equations, D_drives, timestep, kept, qpos) if memory else None
         if options.friction:
             check_dissipative(drives, equations.arm)
         motor = Mirror() if options.transmission == "mirrored" else options.transmission
@@ -355,10 +407,29 @@ class ArmForces:
         smooth = pull, elastic, self.port
         self.smooth: list[CableForces | ElasticDrives | PortForces] = [s for s in smooth if s is not None]
         # the motor of the counterweight comes last: its load depends on all other forces
-        sources = [s for s in (pull, elastic, self.hysteresis, self.port, mirror) if s is not None]
-        self._forces: list[Callable[[Array, Array], Array]] = [source.force for source in sources]
+        sources = [s for s in (pull, self.hysteresis, elastic, self.port, mirror) if s is not None]
+        self._compiled = self._in_c(pull)
+        called = [s for s in sources if self._compiled is None or not isinstance(s, CableForces | Hysteresis)]
+        self._forces: list[Callable[[Array, Array], Array]] = [source.force for source in called]
         self._remembering = [s for s in sources if isinstance(s, MirroredCounterweight | Hysteresis)]
-        self.acts = bool(self._forces) or self._varying is not None
+        self.acts = bool(sources) or self._varying is not None
+
+    def _in_c(self, pull: CableForces | None) -> Bound | None:
+        """Constant forces, cables and Dahl friction in one call; None for NumPy, or if there is neither of the two."""
+        if (pull is None and self.hysteresis is None) or (pull is not None and pull.terms > TERMS):
+            return None
+        rows, data = self._slice, self._slice.engine.data
+        cables = (CableForces(rows, ()) if pull is None else pull).fields
+        return compiled(
+            "forces",
+            **cables,
+            elements=None if self.hysteresis is None else self.hysteresis.compiled,
+            qpos=data.qpos[rows.q],
+            applied=data.qfrc_applied[rows.v],
+            constant=self.constant,
+            dofs=len(self.constant),
+            cables=len(cables["dof"]),
+        )
 
     def take(self, equations: Mechanism) -> None:
         """The equations of the arm, replaced when gravity changes; load-dependent friction needs them."""
@@ -368,10 +439,12 @@ class ArmForces:
 
     def act(self, qpos: Array, qvel: Array, applied: Array) -> None:
         """Write forces to `applied` (nv,) and friction to the model, for the next step."""
-        if self._forces:
+        if self._compiled is not None:
+            self._compiled.run()
+        elif self._forces:
             applied[:] = self.constant
-            for force in self._forces:
-                applied += force(qpos, qvel)
+        for force in self._forces:
+            applied += force(qpos, qvel)
         if self._varying is not None:
             self._varying.update(qpos)
             self._varying.touched = None

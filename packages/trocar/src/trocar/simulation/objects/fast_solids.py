@@ -33,6 +33,8 @@ class FastSolids:
         if self._warned:
             return
         ways = self._model.opt.timestep * self._data.qvel[self._rates]
+        if np.vdot(ways, ways) < self._thickness**2:  # so is each of them
+            return
         lengths = np.linalg.norm(ways, axis=1)
         for k in np.flatnonzero(lengths > self._thickness):
             # the place of its way that is nearest to the tissue

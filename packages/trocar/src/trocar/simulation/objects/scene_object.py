@@ -172,10 +172,9 @@ class PlacedObject:
         """T_base_object (4, 4). Set it to move a free object, which is then at rest; others raise an error."""
         if self._qpos is None:
             return np.array(self.thing.pose, dtype=float)
-        position, turn = np.split(self._qpos, [3])
-        R = np.empty(9)
+        turn, R = self._qpos[3:], np.empty(9)
         mujoco.mju_quat2Mat(R, turn / np.linalg.norm(turn))
-        return pose(R.reshape(3, 3), position)
+        return pose(R.reshape(3, 3), self._qpos[:3])
 
     @pose.setter
     def pose(self, T: ArrayLike) -> None:
@@ -190,8 +189,8 @@ class PlacedObject:
         """Velocity (6,) of its origin [m/s] and angular velocity [rad/s], base axes; zero if it is not free."""
         if self._qvel is None:
             return np.zeros(6)
-        v, w = np.split(self._qvel, 2)
-        return np.concatenate([v, self.pose[:3, :3] @ w])  # MuJoCo's angular velocity is in the body
+        # MuJoCo's angular velocity is in the body
+        return np.concatenate([self._qvel[:3], self.pose[:3, :3] @ self._qvel[3:]])
 
     @property
     def faces(self) -> Array:

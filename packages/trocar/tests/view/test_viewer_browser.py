@@ -354,6 +354,10 @@ def test_the_scene_is_visible_from_its_first_picture_on(viewer):
     ):
         tab.locator(thing).wait_for(state="attached")
         assert tab.evaluate(f"() => getComputedStyle(document.querySelector('{thing}')).{style}") == value
+    text = "a message at the lower edge"
+    message = tab.locator(".mantine-Notifications-root").get_by_text(text)
+    insist(lambda: viewer.page.post(text), lambda: message.count() > 0, "a message")
+    assert message.first.bounding_box()["y"] > SIZE["height"] / 2
     tab.close()
 
 

@@ -14,7 +14,7 @@ STYLE = (
     f"html, canvas[data-engine] {{ background: linear-gradient({', '.join(BACKDROP)}) }} "
     # viser's warning that there is no graphics card covers the scene until it is clicked away
     "#webgl-software-rendering { display: none } "
-    # messages cover the floor and not the arm; viser's own rule for their place is `!important` in its size only
+    # messages cover the floor, not the arm
     ".mantine-Notifications-root { top: auto !important; bottom: 1em }"
 )
 

@@ -39,7 +39,7 @@ UNITS = {
 # The axis of values has room for labels such as -0.125; viser's default clips them.
 AXES = (uplot.Axis(), uplot.Axis(size=54))
 PLAYHEAD = "#555555"
-WIDTH, ROW, TEXT, BAR = 226, 40, 14, 12  # of the bars, of a row and its text, of a bar [px]; a wider panel enlarges all
+WIDTH, ROW, TEXT, BAR = 226, 38, 13, 12  # of the bars, of a row and its text, of a bar [px]; a wider panel enlarges all
 
 
 # -- bars --------------------------------------------------------------------------------------------------------------

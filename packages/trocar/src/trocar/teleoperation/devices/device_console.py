@@ -213,7 +213,7 @@ class DeviceConsole:
             camera = "holds; the hand moves the endoscope" if self.console.camera else ""
             states[psm] = {
                 "hand": f"{SIDES[psm]}, {device.name}" if psm in SIDES else device.name,
-                "state": "follows" if state.following else camera or holding.format(begin=device.begin),
+                "state": "following" if state.following else camera or holding.format(begin=device.begin),
                 "scale": f"{state.scale:g}",
                 "contact": f"{force:.1f} N",
                 "delay": f"{1e3 * self.delay:.0f} ms each way",

@@ -22,8 +22,8 @@ NEAR_SINGULAR = 0.05  # smallest singular value of the scaled Jacobian below whi
 STEPS = {"1 step": 1, "10 ms": 15, "100 ms": 150}
 SPEEDS = 0.05, 2.0  # of the slider
 FIRST_STEPS = {
-    True: "A simulated arm under the dVRK's controller. Try first: drag the coloured handle at its tip, push the tip "
-    "with a force (below), switch counterweight or friction off under **Mechanism**.",
+    True: "A simulated arm under the dVRK's controller. Try first: drag the coloured handle at its tip, push it with a "
+    "force, switch counterweight or friction off under **Mechanism**.",
     False: "Simulated arms, each under the dVRK's controller. Try first: choose an **Arm** below, drag the coloured "
     "handle at its tip, switch counterweight or friction off under **Mechanism**.",
 }  # for an arm alone, and for several

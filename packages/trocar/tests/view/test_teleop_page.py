@@ -62,9 +62,9 @@ def shown() -> Iterator[Shown]:
 def test_the_page_lists_the_keys_on_lines_of_their_own(shown: Shown) -> None:
     lines = shown.devices.help["PSM1"].content.split("  \n")
     assert lines[0] == "**PSM1: keyboard**"
-    assert "; ".join(lines[1:-2]) == Keyboard.help
+    assert "; ".join(lines[1:-1]) == Keyboard.help
     assert "R F: away, towards" in lines
-    assert lines[-2:] == ["1: these keys drive PSM1", "**To begin, press G twice.**"]
+    assert lines[-1] == "**To begin, press G twice.**"
 
 
 def test_the_page_shows_aim_time_score_and_every_hand_in_words(shown: Shown) -> None:
@@ -133,14 +133,24 @@ def test_keyboard_and_mouse_and_the_force_on_the_hand_are_chosen_on_the_page(sho
     shown.draw()
     assert handles["PSM1"].visible
     assert "**PSM1: mouse**" in devices.help["PSM1"].content
+    browser.set(devices.device["PSM2"], "keyboard")
     browser.set(devices.device["PSM1"], "keyboard")
     until(lambda: shown.console.hands["PSM1"].device is shown.keyboard, "the keyboard")
-    until(lambda: shown.console.scales["PSM1"] == 0.2, "the keyboard's usual scale")
+    until(lambda: shown.console.scales == {"PSM1": 0.2, "PSM2": 0.2}, "the keyboard's usual scale")
+    shown.draw()
+    assert "1: the keys drive PSM1, as now" in devices.help["PSM1"].content
+    assert request(shown, "down=2&number=1") == 200
+    shown.draw()
+    assert "2: the keys drive PSM2, as now" in devices.help["PSM2"].content
+    assert "as now" not in devices.help["PSM1"].content
+    browser.set(devices.device["PSM2"], "mouse")
+    until(lambda: shown.console.hands["PSM2"].device is shown.mouse, "the mouse")
     browser.set(devices.scheme, "position-position")
     until(lambda: set(shown.console.couplings) == {"PSM1", "PSM2"}, "bilateral control")
     browser.set(devices.scheme, "contact force")
     until(lambda: not shown.console.couplings, "its end")
-    shown.console.set_scale(1.0, "PSM1")
+    for psm in shown.console.pairs:
+        shown.console.set_scale(1.0, psm)
     shown.run(4)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -95,17 +95,22 @@ class Keyboard(PassiveDevice):
 class Keys:
     """The keys of a page for its keyboards, one at a time: those of `CHOICES` choose which. The others hold still.
 
-    Attributes: keyboards: one for each hand. chosen: index of the one that the keys drive.
+    Args:
+        keyboards: returns those in use, one for each hand; a hand may exchange its device.
+
+    Attributes: chosen: index of the one that the keys drive.
     """
 
-    def __init__(self, keyboards: Sequence[Keyboard]) -> None:
-        self.keyboards, self.chosen = keyboards, 0
+    def __init__(self, keyboards: Callable[[], Sequence[Keyboard]]) -> None:
+        self._keyboards, self.chosen = keyboards, 0
 
     def hold(self, keys: Collection[str]) -> None:
         """Report the keys that are down, those of `KEYS` and `CHOICES`; as often as `Keyboard.hold`."""
-        for key in set(keys) & set(CHOICES[: len(self.keyboards)]):
+        keyboards = self._keyboards()
+        for key in set(keys) & set(CHOICES[: len(keyboards)]):
             self.chosen = CHOICES.index(key)
-        for index, keyboard in enumerate(self.keyboards):
+        self.chosen = min(self.chosen, max(len(keyboards) - 1, 0))
+        for index, keyboard in enumerate(keyboards):
             keyboard.hold(set(keys) - set(CHOICES) if index == self.chosen else ())
 
 

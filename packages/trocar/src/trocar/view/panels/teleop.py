@@ -121,6 +121,7 @@ class DevicePanel(Panel):
             for psm, hand in console.hands.items()
             if isinstance(hand.device, Keyboard | Mouse)
         }
+        self._keys = Keys(lambda: list(self._keyboards().values()))
 
     def build(self, page: Page) -> None:
         console, add = self._console, page.add
@@ -147,28 +148,33 @@ class DevicePanel(Panel):
             self.scheme = add("dropdown", "Scheme", self._couple, (CONTACT, *SCHEMES), **look)
             look = {"initial_value": passivity}
             self.passivity = add("dropdown", "Passivity", self._couple, tuple(PASSIVITIES), **look)
-        keyboards = [d for offered in self._offered.values() for d in offered.values() if isinstance(d, Keyboard)]
-        if keyboards:
-            page.server.paths[KEY_PATH] = partial(_hold, Keys(keyboards))
+        if self._offered:
+            page.server.paths[KEY_PATH] = partial(_hold, self._keys)
             add("html", f'<iframe title="keys" srcdoc="{escape(key_script())}" style="display:none"></iframe>')
 
     def refresh(self, selection: Selection) -> None:
         for psm, scale in self._console.scales.items():
             if abs(self.scale[psm].value - scale) > 1e-9:  # a button of a device has changed it
                 self.scale[psm].value = scale
+            self.help[psm].content = self._help(psm)
+
+    def _keyboards(self) -> dict[str, Keyboard]:
+        """The keyboards in use, by PSM."""
+        hands = self._console.hands.items()
+        return {psm: hand.device for psm, hand in hands if isinstance(hand.device, Keyboard)}
 
     def _help(self, psm: str) -> str:
-        device = self._console.hands[psm].device
+        device, keyboards = self._console.hands[psm].device, list(self._keyboards())
         lines = [f"**{psm}: {device.name}**", *device.help.split("; ")]
-        if isinstance(device, Keyboard) and len(self._offered) > 1:
-            lines.append(f"{1 + list(self._offered).index(psm)}: these keys drive {psm}")
+        if psm in keyboards and len(keyboards) > 1:
+            index = keyboards.index(psm)
+            lines.append(f"{CHOICES[index]}: the keys drive {psm}{', as now' * (index == self._keys.chosen)}")
         return "  \n".join([*lines, f"**To begin, {device.begin}.**"])
 
     def _use(self, psm: str, event: Any) -> None:
         name = event.target.value
         self._console.use(psm, self._offered[psm][name])
         self._console.set_scale(DEVICES[name].scale, psm)
-        self.help[psm].content = self._help(psm)
 
     def _couple(self, event: Any) -> None:
         self._console.couple(None if self.scheme.value == CONTACT else self.scheme.value, self.passivity.value)

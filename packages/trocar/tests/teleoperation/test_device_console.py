@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ class Rig:
     early: time that passes before the devices are read [s].
     """
 
-    def __init__(self, *arms: str, early: float = 0.0, **options: float) -> None:
+    def __init__(self, *arms: str, early: float = 0.0, **options: Any) -> None:
         self.arms = arms or ("PSM1",)
         built = scene(*self.arms)
         built.reset()
@@ -155,6 +156,24 @@ def test_a_psm_holds_when_another_device_is_chosen_until_that_one_begins() -> No
     rig.send(0.5)
     assert rig.following()
     np.testing.assert_allclose(rig.setpoint(), before, atol=1e-6)
+
+
+def test_a_psm_holds_when_another_bilateral_control_is_chosen_until_the_device_begins() -> None:
+    rig = Rig(scale=1.0, scheme="position-position", passivity="damping")
+    rig.pinch()
+    rig.send(0.2, twist=along(0.05))
+    rig.send(0.1)
+    before = rig.setpoint()
+    rig.console.couple(None)
+    assert not rig.console.couplings
+    rig.send(0.1)
+    assert not rig.following()
+    assert rig.errors() == ["PSM1: script displays another force; the PSM holds until you wait"]
+    rig.pinch()
+    assert rig.following()
+    np.testing.assert_allclose(rig.setpoint(), before, atol=1e-6)
+    with pytest.raises(TrocarError, match="scheme"):
+        rig.console.couple("magic")
 
 
 def test_the_gripper_moves_the_jaw() -> None:

@@ -150,7 +150,8 @@ def _open_page(
     from trocar.teleoperation.devices import TASKS
 
     named = named_scene(options.task)
-    aim, idle = TASKS[options.task] if named is None else named.aim, set(robot.arms) - set(console.pairs) - {"ECM"}
+    aim = TASKS[options.task] if named is None else named.aim
+    idle = {name for name, kind in robot.devices.items() if kind == "PSM"} - set(console.pairs)
     if idle:
         aim += f"; no hand drives {', '.join(sorted(idle))}: start again with another --master"
     score = None if referee is None else referee.__str__

@@ -95,7 +95,7 @@ class DeviceConsole:
         self._forth, self._back = ({psm: Channel(delay) for psm in devices} for _ in range(2))
         scales = {psm: scale[psm] if isinstance(scale, Mapping) else scale for psm in devices}
         self.hands = {psm: Hand(device) for psm, device in devices.items()}
-        self.couple(scheme, passivity)
+        self.coupling, self.couplings = (scheme, passivity), self._couplings(scheme, passivity)
         self.grips = {psm: HandState() for psm in devices}
         free = {psm: master for psm, master in MASTERS.items() if master not in robot.devices}
         self.masters = {psm: free.get(psm, f"hand_{psm}") for psm in devices}
@@ -128,22 +128,22 @@ class DeviceConsole:
             self.messages.clear()  # of earlier ones
 
     def couple(self, scheme: str | None, passivity: str = "none") -> None:
-        """Choose the bilateral control of all hands, which begins when a PSM follows next.
-
-        scheme, passivity: as of the constructor.
-        """
-        check_known("passivity control", PASSIVITIES, passivity)
-        couplings: dict[str, LiveCoupling] = {}
-        if passivity != "none":
-            scheme = scheme or PositionForce.name
-        if scheme is not None:
-            check_known("scheme", SCHEMES, scheme)
-            for psm in self.hands:
-                law = SCHEMES[scheme](), PASSIVITIES[passivity]()
-                couplings[psm] = LiveCoupling(*law, delay=self.delay, dt=PERIOD)
+        """Choose the bilateral control of all hands, as in the constructor; the PSMs hold until the devices begin."""
+        couplings = self._couplings(scheme, passivity)
         with self._bus.lock:
-            self.couplings = couplings
-            self.coupling: tuple[str | None, str] = scheme, passivity
+            self.coupling, self.couplings = (scheme, passivity), couplings
+            for hand in self.hands.values():
+                hand.use(hand.device, "displays another force")
+
+    def _couplings(self, scheme: str | None, passivity: str) -> dict[str, LiveCoupling]:
+        """New bilateral control of every hand, if there is to be any; by PSM."""
+        check_known("passivity control", PASSIVITIES, passivity)
+        if scheme is None and passivity == "none":
+            return {}
+        check_known("scheme", SCHEMES, scheme or PositionForce.name)
+        law = SCHEMES[scheme or PositionForce.name]
+        options: Any = {"delay": self.delay, "dt": PERIOD}
+        return {psm: LiveCoupling(law(), PASSIVITIES[passivity](), **options) for psm in self.hands}
 
     def use(self, psm: str, device: InputDevice) -> None:
         """Let another device drive a PSM, which holds until that device begins."""

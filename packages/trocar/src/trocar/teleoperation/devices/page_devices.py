@@ -32,7 +32,7 @@ MOTIONS: dict[str, tuple[str, Array]] = {
 SWITCHES = {"G": "gripper", "C": "clutch", "V": "camera"}  # one press switches on, the next off
 TAPS = {"Z": "slower", "X": "faster"}
 KEYS = {key: name for key, (name, _) in MOTIONS.items()} | SWITCHES | TAPS
-CHOICES = "12"  # keys that choose which of two keyboards the others drive
+CHOICES = "123"  # keys that choose which of several keyboards the others drive, one for each PSM
 SPEED, TURN = 0.15, 2.0  # velocity of the hand towards the handle [m/s, rad/s]
 HEARTBEAT, LOST = 0.2, 0.5  # time between reports of held keys, and after which they count as released [s]
 MAX_INTERVAL = 0.05  # between readings that moves the hand [s]
@@ -163,6 +163,6 @@ class Mouse(PassiveDevice):
             return DeviceSample(pose=moved, gripper=0.0 if self._closed else OPEN)
 
 
-DEVICES["keyboard"] = DeviceKind(lambda index: Keyboard(), max_count=len(CHOICES), in_page=True)
+DEVICES["keyboard"] = DeviceKind(lambda index: Keyboard(), max_count=2, in_page=True)
 # a dragged handle moves the tip one to one
 DEVICES["mouse"] = DeviceKind(lambda index: Mouse(), max_count=1, in_page=True, scale=1.0)

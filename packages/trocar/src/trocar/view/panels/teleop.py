@@ -142,7 +142,7 @@ class DevicePanel(Panel):
         for button, box in (("clutch", self.clutch), ("camera", self.camera)):
             box.on_update(partial(self._press, button))
         with page.server.gui.add_folder("Force on the hand", expand_by_default=False):
-            add("markdown", "For devices that display a force. A change applies when a PSM follows next.")
+            add("markdown", "For devices that display a force. After a change the PSMs hold until you begin again.")
             scheme, passivity = console.coupling
             look = {"initial_value": scheme or CONTACT}
             self.scheme = add("dropdown", "Scheme", self._couple, (CONTACT, *SCHEMES), **look)

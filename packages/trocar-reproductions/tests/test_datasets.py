@@ -132,7 +132,7 @@ def test_the_command_fetches_and_reproduce_finds_it(dataset, tmp_path, monkeypat
 
 def test_the_command_writes_data_to_the_given_folder(dataset, tmp_path, monkeypatch):
     monkeypatch.setattr("trocar_reproductions.datasets.DATASETS", {"ours": dataset})
-    result = CliRunner().invoke(app, ["fetch", "--to", str(tmp_path / "there")])
+    result = CliRunner().invoke(app, ["fetch", "-o", str(tmp_path / "there")])
     assert result.exit_code == 0, result.output
     assert f"--data {tmp_path / 'there'}" in result.output
     assert (tmp_path / "there/recordings/psm/one.csv").is_file()

@@ -138,7 +138,7 @@ def test_commands_take_the_file(tmp_path):
     path = network(mode="joint_target").save(tmp_path / "own.npz")
     result = CliRunner().invoke(app, ["score", "Reach", "--policy", str(path), "--json", str(tmp_path / "s.json")])
     assert result.exit_code == 0, result.output
-    assert json.loads((tmp_path / "s.json").read_text())["summary"]["n"] == 1
+    assert json.loads((tmp_path / "s.json").read_text())["summary"]["n"] == 10
     result = CliRunner().invoke(app, ["score", "Track", "--policy", str(path)])
     assert result.exit_code == 2
     assert "trained on Reach, not on Track" in result.output

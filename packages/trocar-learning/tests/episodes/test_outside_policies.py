@@ -143,7 +143,7 @@ def test_lerobot_policies_that_do_not_fit_are_refused(lerobot, folder):
 
 def test_without_lerobot_the_command_names_it(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "lerobot", None)
-    result = CliRunner().invoke(app, ["score", "Reach", "--policy", str(folder)])
+    result = CliRunner().invoke(app, ["score", "Reach", "--policy", str(folder), "-n", "1"])
     assert result.exit_code == 2
     assert "pip install lerobot" in result.output
     assert result.output.count("error:") == 1

@@ -24,6 +24,8 @@ CAUSES = {
     "contact": "vermilion",
     "friction": "orange",
 }
+# Behind the scene of a page, from top to bottom: pale enough for dark marks, dark enough for the pale arm.
+BACKDROP = ("#A8B8CC", "#C2C9D4")
 FONT = 'Inter, system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
 
 

@@ -31,7 +31,7 @@ COMMANDS = (
     "identify {recording} --arm ECM --report {folder}/report",
     "export ECM -o {folder}/model",
     "bench --json {folder}/x.json",
-    "fetch --to {folder}/data",
+    "fetch -o {folder}/data",
     "reproduce --json {folder}/x.json",
     "reproduce --report {folder}/report",
     "crtk-check --json {folder}/x.json",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ class Rig:
     early: time that passes before the devices are read [s].
     """
 
-    def __init__(self, *arms: str, early: float = 0.0, **options: float) -> None:
+    def __init__(self, *arms: str, early: float = 0.0, **options: Any) -> None:
         self.arms = arms or ("PSM1",)
         built = scene(*self.arms)
         built.reset()
@@ -119,12 +120,60 @@ def test_the_clutch_and_a_new_scale_do_not_move_the_psm() -> None:
     assert np.allclose(rig.setpoint(), before, atol=1e-6)
     rig.send(0.02, buttons=frozenset({"faster"}))
     rig.send(0.05)
-    assert rig.console.scale == 0.3
+    assert rig.console.scales["PSM1"] == 0.3
     assert np.allclose(rig.setpoint(), before, atol=1e-6)
     rig.send(0.02, buttons=frozenset({"slower"}))
-    assert rig.console.scale == 0.2
-    rig.console.set_scale(1.5)
-    assert rig.console.scale == 0.2
+    assert rig.console.scales["PSM1"] == 0.2
+    rig.console.set_scale(1.5, "PSM1")
+    assert rig.console.scales["PSM1"] == 0.2
+
+
+def test_every_hand_has_a_scale_of_its_own() -> None:
+    rig = Rig("PSM1", "PSM2", scale={"PSM1": 0.2, "PSM2": 1.0})
+    rig.pinch()
+    before = {psm: rig.setpoint(psm)[:3, 3] for psm in rig.arms}
+    rig.send(0.02, "PSM1", buttons=frozenset({"faster"}))
+    assert rig.console.scales == {"PSM1": 0.3, "PSM2": 1.0}
+    rig.send(0.1, twist=along(0.02))
+    rig.send(0.02)
+    moved = {psm: np.linalg.norm(rig.setpoint(psm)[:3, 3] - before[psm]) for psm in rig.arms}
+    assert moved["PSM2"] == pytest.approx(0.002, abs=1e-4)
+    assert moved["PSM1"] == pytest.approx(0.3 * moved["PSM2"], abs=1e-4)
+
+
+def test_a_psm_holds_when_another_device_is_chosen_until_that_one_begins() -> None:
+    rig = Rig(scale=1.0)
+    rig.pinch()
+    assert rig.following()
+    before = rig.setpoint()
+    T = np.eye(4)
+    T[:3, 3] = 0.05, 0.02, 0.0  # elsewhere
+    other = Scripted(lambda t: DeviceSample(pose=T, gripper=0.0 if 0.1 < t < 0.2 else OPEN))
+    rig.console.use("PSM1", other)
+    rig.send(0.05)
+    assert not rig.following()
+    assert rig.errors() == ["PSM1: script was chosen; the PSM holds until you wait"]
+    rig.send(0.5)
+    assert rig.following()
+    np.testing.assert_allclose(rig.setpoint(), before, atol=1e-6)
+
+
+def test_a_psm_holds_when_another_bilateral_control_is_chosen_until_the_device_begins() -> None:
+    rig = Rig(scale=1.0, scheme="position-position", passivity="damping")
+    rig.pinch()
+    rig.send(0.2, twist=along(0.05))
+    rig.send(0.1)
+    before = rig.setpoint()
+    rig.console.couple(None)
+    assert not rig.console.couplings
+    rig.send(0.1)
+    assert not rig.following()
+    assert rig.errors() == ["PSM1: script displays another force; the PSM holds until you wait"]
+    rig.pinch()
+    assert rig.following()
+    np.testing.assert_allclose(rig.setpoint(), before, atol=1e-6)
+    with pytest.raises(TrocarError, match="scheme"):
+        rig.console.couple("magic")
 
 
 def test_the_gripper_moves_the_jaw() -> None:

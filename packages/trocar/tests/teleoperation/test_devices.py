@@ -216,7 +216,8 @@ def test_every_module_of_a_device_registers_it() -> None:
     assert set(DEVICES) == {"gamepad", "spacemouse", "keyboard", "mouse", "phone", "vr", "scripted"}
     for kind in (DEVICES[name] for name in ("keyboard", "mouse", "phone", "vr", "scripted")):
         devices = [kind.open(index) for index in range(kind.max_count or 3)]
-        assert len({device.name for device in devices}) == len(devices)
+        if kind is not DEVICES["keyboard"]:  # the keys of the page are one device, for two hands
+            assert len({device.name for device in devices}) == len(devices)
         assert all(device.connected and device.help for device in devices)
     right, left = (DEVICES["vr"].open(index) for index in range(2))
     assert (right.name, left.name) == ("right controller", "left controller")

@@ -13,7 +13,7 @@ from trocar.robot import messages as m
 from trocar.teleoperation.coupling import PASSIVITIES, SCHEMES, PositionForce
 from trocar.teleoperation.devices import CrtkMaster, DeviceConsole, DeviceLost, Keyboard, RunMetrics, training_scene
 from trocar.teleoperation.devices.device import OPEN
-from trocar.teleoperation.devices.page_devices import LOST
+from trocar.teleoperation.devices.page_devices import LOST, Keys
 from trocar.teleoperation.live_coupling import MAX_FORCE, LiveCoupling
 from trocar_reproductions.bilateral.laboratory import contact_runs
 
@@ -138,6 +138,25 @@ def test_held_keys_add_up_and_a_release_stops_at_once() -> None:
     assert keyboard.read(2.0).gripper == OPEN
     with pytest.raises(TrocarError, match="key"):
         keyboard.hold({"ß"})
+
+
+def test_the_keys_of_a_page_drive_one_of_two_keyboards_and_the_other_keeps_its_grip() -> None:
+    right, left = Keyboard(), Keyboard()
+    used = [right, left]
+    keys = Keys(lambda: used)
+    keys.hold({"G"})
+    keys.hold({"G", "A"})
+    assert right.read(0.0).gripper == 0.0
+    assert right.read(0.0).twist.any()
+    keys.hold({"2"})
+    keys.hold({"W"})
+    assert left.read(0.0).twist.any()
+    sample = right.read(0.01)
+    assert sample.gripper == 0.0
+    assert not sample.twist.any()
+    used.remove(left)  # its hand has taken the mouse
+    keys.hold({"2", "W"})
+    assert right.read(0.02).twist.any()
 
 
 def test_a_console_with_bilateral_control_follows_and_names_how_to_begin() -> None:

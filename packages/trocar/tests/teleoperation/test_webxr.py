@@ -68,7 +68,8 @@ class Rig:
         """Have both PSMs follow a connected device, with no errors so far."""
         if not self.server._current:
             self.device = RawDevice(self.server, self.certificate, "vr")
-        self.console.set_scale(0.5)
+        for psm in self.console.pairs:
+            self.console.set_scale(0.5, psm)
         self.pinch(right=hand(), left=hand())
         assert self.following("PSM1")
         assert self.following("PSM2")
@@ -144,7 +145,7 @@ def test_gripper_and_buttons_of_a_controller_reach_the_console(rig: Rig) -> None
     assert not rig.following("PSM2")
     rig.stream(0.1, right=hand((0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), 0.0, "faster"), left=hand())
     assert rig.following("PSM1")
-    assert rig.console.scale == 0.75
+    assert rig.console.scales == {"PSM1": 0.75, "PSM2": 0.5}
 
 
 def test_a_device_gets_forces_status_and_pictures(rig: Rig) -> None:

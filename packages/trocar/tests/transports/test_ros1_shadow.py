@@ -87,7 +87,7 @@ def watched(master, tmp_path_factory):
     player = subprocess.Popen(
         [sys.executable, HERE / "ros1_player.py", bag, "400"], env=playing, stdout=subprocess.PIPE, text=True
     )
-    view = [sys.executable, "-m", "trocar", "watch", "/PSM1", "--ros1", "--port", "0", "--no-browser", "--save", saved]
+    view = [sys.executable, "-m", "trocar", "watch", "/PSM1", "--ros1", "--port", "0", "--no-browser", "-o", saved]
     graph = Graph(uri)
     viewer = None
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from trocar.robot import Robot
 from trocar.teleoperation.devices import DeviceConsole, Keyboard, Mouse, training_scene
 from trocar.view.pages import PICTURE, delayed, teleop_page
 from trocar.view.panels.endoscope import EndoscopePanel
-from trocar.view.panels.teleop import ContactArrows, DevicePanel, MouseHandles, PairPanel
+from trocar.view.panels.teleop import AimPanel, ContactArrows, DevicePanel, MouseHandles, PairPanel
 from trocar.view.server import serve
 from trocar.view.viser_internals import PageServer
 
@@ -31,7 +32,7 @@ class Shown:
         arms = ("PSM1", "PSM2")
         self.robot = Robot(training_scene(arms), start="ready", speed="stepped")
         self.console = DeviceConsole(self.robot, {"PSM1": self.keyboard, "PSM2": self.mouse}, scale=1.0)
-        self.page = teleop_page(server, self.robot, self.console)
+        self.page = teleop_page(server, self.robot, self.console, aim="grip & lift", score=lambda: "2 < 3 points")
         self.devices = self.page.panel(DevicePanel)
         self.browser = RawBrowser(server)
         self.console.start()
@@ -61,8 +62,26 @@ def shown() -> Iterator[Shown]:
 def test_the_page_lists_the_keys_on_lines_of_their_own(shown: Shown) -> None:
     lines = shown.devices.help["PSM1"].content.split("  \n")
     assert lines[0] == "**PSM1: keyboard**"
-    assert "; ".join(lines[1:]) == Keyboard.help
+    assert "; ".join(lines[1:-1]) == Keyboard.help
     assert "R F: away, towards" in lines
+    assert lines[-1] == "**To begin, press G twice.**"
+
+
+def test_the_page_shows_aim_time_score_and_every_hand_in_words(shown: Shown) -> None:
+    shown.run(20)
+    shown.draw()
+    aim = shown.page.panel(AimPanel).html.content
+    assert "<b>Aim</b>: grip &amp; lift<br>" in aim
+    assert re.search(r"<b>Time</b>: \d+ s<br><b>Score</b>: 2 &lt; 3 points", aim)
+    hands = shown.page.panel(PairPanel).html.content
+    for words in (
+        "right hand, keyboard",
+        "left hand, mouse",
+        "holds; press G twice to follow",
+        "0.0 N",
+        "0 ms each way",
+    ):
+        assert f">{words}</td>" in hands
 
 
 def request(shown: Shown, query: str, token: str | None = None) -> int:
@@ -90,22 +109,55 @@ def test_keys_and_pedals_of_the_page_reach_the_console(shown: Shown) -> None:
     until(lambda: shown.console.pressed == {"clutch"}, "the clutch")
     browser.set(shown.devices.clutch, False)
     until(lambda: not shown.console.pressed, "the clutch to be released")
-    browser.set(shown.devices.scale, 0.5)
-    until(lambda: shown.console.scale == 0.5, "the scale")
-    browser.set(shown.devices.scale, 7.0)
-    until(lambda: shown.devices.scale.value == 7.0, "the value to arrive")
+    slider = shown.devices.scale["PSM1"]
+    browser.set(slider, 0.5)
+    until(lambda: shown.console.scales == {"PSM1": 0.5, "PSM2": 1.0}, "the scale")
+    browser.set(slider, 7.0)
+    until(lambda: slider.value == 7.0, "the value to arrive")
     until(lambda: (shown.run(1), any("scale" in said.text for said in shown.console.messages))[1], "the refusal")
-    assert shown.console.scale == 0.5
+    assert shown.console.scales["PSM1"] == 0.5
     shown.draw()
-    assert shown.devices.scale.value == 0.5
-    shown.console.set_scale(1.0)
+    assert slider.value == 0.5
+    shown.console.set_scale(1.0, "PSM1")
     shown.draw()
-    assert shown.devices.scale.value == 1.0
+    assert slider.value == 1.0
+
+
+def test_keyboard_and_mouse_and_the_force_on_the_hand_are_chosen_on_the_page(shown: Shown) -> None:
+    browser, devices, handles = shown.browser, shown.devices, shown.page.panel(MouseHandles).handles
+    shown.draw()
+    assert (handles["PSM1"].visible, handles["PSM2"].visible) == (False, True)
+    browser.set(devices.device["PSM1"], "mouse")
+    until(lambda: isinstance(shown.console.hands["PSM1"].device, Mouse), "the mouse")
+    shown.run(4)
+    shown.draw()
+    assert handles["PSM1"].visible
+    assert "**PSM1: mouse**" in devices.help["PSM1"].content
+    browser.set(devices.device["PSM2"], "keyboard")
+    browser.set(devices.device["PSM1"], "keyboard")
+    until(lambda: shown.console.hands["PSM1"].device is shown.keyboard, "the keyboard")
+    until(lambda: shown.console.scales == {"PSM1": 0.2, "PSM2": 0.2}, "the keyboard's usual scale")
+    shown.draw()
+    assert "1: the keys drive PSM1, as now" in devices.help["PSM1"].content
+    assert request(shown, "down=2&number=1") == 200
+    shown.draw()
+    assert "2: the keys drive PSM2, as now" in devices.help["PSM2"].content
+    assert "as now" not in devices.help["PSM1"].content
+    browser.set(devices.device["PSM2"], "mouse")
+    until(lambda: shown.console.hands["PSM2"].device is shown.mouse, "the mouse")
+    browser.set(devices.scheme, "position-position")
+    until(lambda: set(shown.console.couplings) == {"PSM1", "PSM2"}, "bilateral control")
+    browser.set(devices.scheme, "contact force")
+    until(lambda: not shown.console.couplings, "its end")
+    for psm in shown.console.pairs:
+        shown.console.set_scale(1.0, psm)
+    shown.run(4)
 
 
 def test_a_dragged_handle_takes_the_tip_along(shown: Shown) -> None:
     server, browser, robot = shown.server, shown.browser, shown.robot
-    (box,) = [c for c in server.gui._gui_input_handle_from_uuid.values() if "gripper" in getattr(c, "label", "")]
+    labels = {getattr(c, "label", ""): c for c in server.gui._gui_input_handle_from_uuid.values()}
+    box = labels["Close the gripper of PSM2"]
     shown.run(4)
     shown.draw()
     handle, tip = shown.page.panel(MouseHandles).handles["PSM2"], robot.scene.T_world_tip("PSM2")

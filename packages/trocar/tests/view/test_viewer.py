@@ -26,7 +26,7 @@ from trocar.robot.settings import ArmSettings
 from trocar.simulation import Scene
 from trocar.simulation.objects.solid import practice_objects
 from trocar.view.panel import length
-from trocar.view.panels.plots import bars, composition
+from trocar.view.panels.plots import CurvePanel, bars, composition
 
 pytestmark = pytest.mark.xdist_group("viewer")  # one worker: fixtures are built once
 
@@ -82,8 +82,58 @@ def test_the_effort_of_a_contact_is_distinguished_from_friction():
 def test_bars_name_every_joint_with_its_effort(robot):
     robot.bus.publish("PSM/servo_jf", JointState(effort=np.array([0.5, 0.0, 1.0, 0.0, 0.0, 0.0])))
     html = bars(*stepped(robot, 1))
-    assert 'data-joint="yaw">0.500 N m<' in html
-    assert 'data-joint="insertion">1.000 N<' in html
+    shown = dict(re.findall(r'data-joint="(\w+)"><tspan [^>]*>(.*?)</text>', html))
+    assert re.fullmatch(r"0\.500</tspan> of &#177;[\d.]+ N m", shown["yaw"])
+    assert re.fullmatch(r"1\.000</tspan> of &#177;[\d.]+ N", shown["insertion"])
+    assert set(shown) == set(robot.scene.arms["PSM"].arm.joint_names)
+
+
+def test_curves_keep_the_equations_of_before_a_change():
+    """Rows of before a change are compared with the equations of then, and another joint can be chosen while paused."""
+    pytest.importorskip("viser")
+    from tests.support.viewed_robot import ViewedRobot
+
+    viewed = ViewedRobot(drawn=False)
+    try:
+        curves = viewed.page.panel(CurvePanel)
+
+        def residuals():
+            viewed.draw()
+            return np.array(curves._plots["engine - equations"].data[1])
+
+        viewed.simulation.arm("PSM").set_law("computed torque")
+        viewed.draw()
+        viewed.simulation.step(600)
+        before = residuals()
+        assert len(before) > 5
+        viewed.simulation.arm("PSM").change(counterweight=False)
+        viewed.draw()
+        viewed.simulation.step(600)
+        after = residuals()
+        np.testing.assert_allclose(after[: len(before) - 1], before[:-1], atol=1e-9)
+        position = np.array(curves._plots["position"].data[1])
+        curves.joint.value = "insertion"
+        residuals()
+        assert np.array(curves._plots["position"].data[1]).mean() > position.mean() + 0.05
+    finally:
+        viewed.close()
+
+
+def test_a_served_page_is_visible_at_once():
+    pytest.importorskip("viser")
+    from trocar.view.client_page import STYLE
+    from trocar.view.server import address, serve
+
+    server = serve(port=0)
+    try:
+        for encoding in ("identity", "gzip"):
+            sent = urllib.request.Request(address(server), headers={"Accept-Encoding": encoding})
+            with urllib.request.urlopen(sent) as answer:
+                page = answer.read().decode()
+            assert f"<title>trocar</title><style>{STYLE}</style>" in page
+            assert page.endswith("</html>\n")
+    finally:
+        server.stop()
 
 
 def test_lengths_have_a_suitable_unit():

@@ -344,6 +344,23 @@ def test_the_counterweight_switch_changes_the_shown_insertion_force(home):
     until(lambda: home.tab.get_by_label("Counterweight").is_checked(), "the ticked box")
 
 
+def test_the_scene_is_visible_from_its_first_picture_on(viewer):
+    """viser draws the first pictures at 5 % opacity, and warns of a missing graphics card over the scene."""
+    tab = viewer.context.new_page()
+    tab.goto(address(viewer.server))
+    for thing, style, value in (
+        ("canvas[data-engine]", "opacity", "1"),
+        ("#webgl-software-rendering", "display", "none"),
+    ):
+        tab.locator(thing).wait_for(state="attached")
+        assert tab.evaluate(f"() => getComputedStyle(document.querySelector('{thing}')).{style}") == value
+    text = "a message at the lower edge"
+    message = tab.locator(".mantine-Notifications-root").get_by_text(text)
+    insist(lambda: viewer.page.post(text), lambda: message.count() > 0, "a message")
+    assert message.first.bounding_box()["y"] > SIZE["height"] / 2
+    tab.close()
+
+
 def test_the_view_comes_home_after_the_keys_have_moved_it(home):
     (client, *_) = home.server.get_clients().values()
     first = client.camera.position

@@ -176,7 +176,7 @@ def test_a_headset_drives_two_psms_and_shows_them_to_both_eyes(rig: Rig, browser
     rig.until(tab, lambda: tab.evaluate("fake.pulses.length > 0"), "the vibration", still=True)
     assert tab.evaluate("fake.pulses[0]") == ["left", 0.5]
     set_fake(tab, "right.axes[3]", -1.0)
-    rig.until(tab, lambda: rig.console.scale == 0.75, "the larger scale")
+    rig.until(tab, lambda: rig.console.scales["PSM1"] == 0.75, "the larger scale")
     set_fake(tab, "right.axes[3]", 0.0)
     set_fake(tab, "right.buttons[4]", 1.0)
     rig.until(tab, lambda: rig.console.console.camera, "the camera pedal")
@@ -195,7 +195,7 @@ def test_a_phone_in_augmented_reality_drives_a_psm(rig: Rig, browser: Any) -> No
     assert rig.server is not None
     pair = picture((0, 160, 0)), picture((0, 0, 255))
     rig.server.picture = lambda: pair
-    rig.console.set_scale(SCALE)
+    rig.console.set_scale(SCALE, "PSM3")
     tab = opened(browser, rig, "phone")
     tab.click("#start")
     rig.until(tab, lambda: rig.console.hands["PSM3"].grip.fault == "", "the poses")
@@ -225,7 +225,7 @@ def test_a_phone_in_augmented_reality_drives_a_psm(rig: Rig, browser: Any) -> No
 
 def test_a_phone_without_webxr_is_dragged_and_turned(rig: Rig, browser: Any) -> None:
     assert rig.server is not None
-    rig.console.set_scale(SCALE)
+    rig.console.set_scale(SCALE, "PSM3")
     tab = opened(browser, rig, "phone", "Object.defineProperty(navigator, 'xr', { value: undefined });")
     assert "no WebXR" in tab.inner_text("#start")
     tab.click("#start")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trocar_learning.envs.score_film import EpisodeFilm
 
 FOLDER = Path("trocar-score")
+TRIALS = 10  # usual number, of which an interval says something
 
 
 @plain_errors("run it again; with --table and -o it continues where it stopped")
@@ -44,7 +45,12 @@ def score(
     level: Annotated[
         list[str] | None, option("LEVEL", "nominal, 1sigma, 3sigma or real; with --table repeatable. Default: nominal.")
     ] = None,
-    count: Annotated[int, option("N", "Trials, each with its own seed.", "--count", "-n")] = 1,
+    count: Annotated[
+        int | None,
+        option(
+            "N", f"Trials, each with its own seed. Default: {TRIALS}; of a client, in real time: 1.", "--count", "-n"
+        ),
+    ] = None,
     seed: Annotated[int, option("K", "First seed.")] = 0,
     settings: Annotated[
         list[str] | None,
@@ -91,6 +97,7 @@ def score(
     if not tasks and not table:
         list_tasks()
         return
+    count = (TRIALS if client is None else 1) if count is None else count
     if count < 1 or seed < 0:
         raise TrocarError(f"-n must be at least 1 and --seed at least 0, got {count} and {seed}")
     seeds, chosen = range(seed, seed + count), settings_of(settings)

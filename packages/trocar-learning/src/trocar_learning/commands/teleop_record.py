@@ -14,7 +14,7 @@ import typer
 from trocar.commands.masters import chosen_masters
 from trocar.commands.options import argument, check_positive, flag, option, pixels
 from trocar.commands.pages import VIEW, show_page
-from trocar.commands.teleop import Delay, Masters, Scale, checked_delay, checked_scale
+from trocar.commands.teleop import Delay, Masters, Scale, checked_delay, checked_scales
 from trocar.commands.teleop_live import POLL_INTERVAL
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError
@@ -63,13 +63,13 @@ def record(
     check_positive(duration=limit)
     if seed < 0:
         raise TrocarError(f"--seed must be at least 0, got {seed}")
-    factor, seconds = checked_scale(scale, [kind.scale for kind in chosen.kinds]), checked_delay(delay)
+    scales, seconds = checked_scales(scale, [kind.scale for kind in chosen.kinds]), checked_delay(delay)
     size = None if stereo is None else pixels("--stereo", stereo)
     person: Any = {"policy": "person", "recovery": 0.0, "pictures": usual_pictures(format)}
     recipe = EpisodeRecipe(task=name, count=count, seed=seed, format=format, size=size, fps=fps, **person)
     with ExitStack() as running:  # ends in the opposite order what was started
         devices = chosen.openers(running)
-        record_person(running, recipe, output, devices, limit=limit, scale=factor, delay=seconds, page=page)
+        record_person(running, recipe, output, devices, limit=limit, scales=scales, delay=seconds, page=page)
 
 
 def record_person(
@@ -79,7 +79,7 @@ def record_person(
     devices: Sequence[Callable[[], InputDevice]],
     *,
     limit: float,
-    scale: float,
+    scales: Sequence[float],
     delay: float,
     page: bool,
 ) -> None:
@@ -87,7 +87,7 @@ def record_person(
 
     Args:
         devices: open the device of each hand; the first drives the task's first arm. limit: of an episode [s].
-        scale, delay: as in `DeviceConsole`.
+        scales: of each hand. delay: as in `DeviceConsole`.
     """
     from trocar_learning.envs.live_task import LiveTask
     from trocar_learning.episodes.person import PersonSession
@@ -98,7 +98,7 @@ def record_person(
         return
     if session.recorded < recipe.count:
         task = running.enter_context(LiveTask(recipe.task, limit=limit, seed=recipe.seed))
-        console = _console(running, task, devices, scale, delay)
+        console = _console(running, task, devices, scales, delay)
         if page:
             with VIEW.needed():
                 from trocar_learning.view.pages import task_page
@@ -121,7 +121,11 @@ def record_person(
 
 
 def _console(
-    running: ExitStack, task: LiveTask, devices: Sequence[Callable[[], InputDevice]], scale: float, delay: float
+    running: ExitStack,
+    task: LiveTask,
+    devices: Sequence[Callable[[], InputDevice]],
+    scales: Sequence[float],
+    delay: float,
 ) -> DeviceConsole:
     """The console of a task's arms and the devices that drive them."""
     from trocar.teleoperation.devices import DeviceConsole
@@ -133,7 +137,7 @@ def _console(
     for arm, opened in zip(arms, devices, strict=False):
         hands[arm] = device = opened()
         running.callback(device.close)
-    return DeviceConsole(task.robot, hands, scale=scale, delay=delay)
+    return DeviceConsole(task.robot, hands, scale=dict(zip(hands, scales, strict=True)), delay=delay)
 
 
 def _episode(task: LiveTask, console: DeviceConsole, session: PersonSession) -> None:

@@ -11,6 +11,7 @@ from trocar.simulation import Scene
 from trocar.simulation.named_scene import NamedScene
 from trocar_learning.contest.peg_board import BASELINE, HAND, VIEW, T_world_camera, contest_scene, seeded_setting
 from trocar_learning.envs.contest_trial import ContestTrial
+from trocar_learning.envs.tasks.peg_rules import DURATION
 
 
 def _build(
@@ -31,5 +32,9 @@ PEG_TRANSFER = NamedScene(
     timestep=1.0 / CONTROL_RATE,
     build=_build,
     attend=ContestTrial,
+    aim=(
+        "grip a peg, hand it over the wall from one instrument to the other and put it on a post of the other side; "
+        f"a point per peg, {DURATION / 60:g} minutes from the first motion"
+    ),
     camera=CameraPlace(T_world_camera(), float(VIEW), BASELINE),
 )

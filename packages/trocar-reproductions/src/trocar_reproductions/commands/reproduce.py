@@ -28,7 +28,7 @@ def reproduce(
         option("DIR", "Folder of measured data. Default: the folder of trocar fetch.", envvar="TROCAR_DATA"),
     ] = None,
     json_file: Annotated[Path | None, option("FILE", "Write every claim to FILE.", "--json")] = None,
-    report_folder: Annotated[Path | None, option("DIR", "Write DIR/NAME.html.", "--report")] = None,
+    report_folder: Annotated[Path | None, option("DIR", "Write DIR/NAME.html.", "--output", "-o", "--report")] = None,
     video: Annotated[bool, flag("With --report: also render videos to DIR/video.", "--video")] = False,
 ) -> None:
     """Reproduce published results and compare every number.

@@ -18,7 +18,8 @@ def bench(
     section: Annotated[list[str] | None, option("NAME", "Section, repeatable. Default: all.")] = None,
     json_file: Annotated[Path | None, option("FILE", "Write every claim to FILE.", "--json")] = None,
     folder: Annotated[
-        Path | None, option("DIR", "Write DIR/teleoperation.html and recordings of both arms.", "--report")
+        Path | None,
+        option("DIR", "Write DIR/teleoperation.html and recordings of both arms.", "--output", "-o", "--report"),
     ] = None,
 ) -> None:
     """Measure stability, transparency and network behaviour of force reflection.

@@ -58,7 +58,7 @@ def run(
     ] = None,
     parameters: options.ParametersByArm = None,
     record: Annotated[
-        Path | None, option("BAG", "Record states and motion commands to BAG: .bag, .mcap, .db3.")
+        Path | None, option("BAG", "Record states and motion commands to BAG: .bag, .mcap, .db3.", "--record", "-o")
     ] = None,
     view: Annotated[
         bool, flag("Open the robot in the browser, wait for the page, and keep it until Ctrl-C.", "--view")

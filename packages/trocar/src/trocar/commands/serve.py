@@ -33,7 +33,9 @@ Rate = Annotated[float, option("HZ", "Rate of state topics, at most 1500.")]
 Speed = Annotated[float, option("FACTOR", "Speed relative to real time; if not 1, time comes from /clock.")]
 Images = Annotated[float, option("HZ", "Publish images of the endoscope at this rate. 0: none.")]
 HoldWhenLost = Annotated[bool, flag("Hold an arm in effort control when its client disconnects.", "--hold-when-lost")]
-Record = Annotated[Path | None, option("BAG", "Record states and motion commands to BAG: .bag, .mcap, .db3.")]
+Record = Annotated[
+    Path | None, option("BAG", "Record states and motion commands to BAG: .bag, .mcap, .db3.", "--record", "-o")
+]
 Replay = Annotated[Path | None, option("BAG", "Replay the servo commands of a bag to the arms, once.")]
 Priority = Annotated[
     bool, flag("Ask for real-time priority of the ROS node, for a machine with a free processor.", "--priority")

@@ -68,6 +68,7 @@ def teleop(
     [bold]trocar teleop --master gamepad --delay 250 --record results[/bold] (a slow network; recordings at the end);
     [bold]trocar teleop --master phone@0.0.0.0[/bold] (a phone; [bold]vr@0.0.0.0[/bold]: a headset);
     [bold]trocar teleop --task suture --master gamepad --master spacemouse[/bold] (needle, thread and tissue);
+    [bold]trocar teleop --task peg_transfer --master keyboard --master keyboard[/bold] (keys 1 and 2 choose the hand);
     [bold]trocar teleop --master keyboard --scheme position-force --passivity time-domain --delay 100[/bold] (live
     bilateral control); [bold]trocar teleop --master ros2:MTMR --allow-motion[/bold] (a real MTM or haptic device by its
     CRTK topics); [bold]trocar teleop --master scripted[/bold] (a demonstration). Gamepad and SpaceMouse need
@@ -95,7 +96,7 @@ def teleop(
             arms=arms,
             task=checked_task(task, seed),
             seed=seed or 0,
-            scale=checked_scale(scale, [kind.scale for kind in chosen.kinds]),
+            scales=checked_scales(scale, [kind.scale for kind in chosen.kinds]),
             delay=checked_delay(delay),
             scheme=scheme,
             passivity=passivity,
@@ -139,12 +140,11 @@ def checked_task(task: str, seed: int | None) -> str:
     return task
 
 
-def checked_scale(scale: float | None, usual: list[float]) -> float:
-    """Motion of a PSM per motion of the hand. Default: the largest usual one of the devices."""
-    scale = max(usual) if scale is None else scale
-    if not (math.isfinite(scale) and 0 < scale <= 1):
+def checked_scales(scale: float | None, usual: list[float]) -> list[float]:
+    """Motion of each PSM per motion of its hand. Default: the usual one of its device."""
+    if scale is not None and not (math.isfinite(scale) and 0 < scale <= 1):
         raise TrocarError(f"--scale must be above 0 and at most 1, got {scale}")
-    return scale
+    return usual if scale is None else [scale] * len(usual)
 
 
 def checked_delay(delay: float) -> float:

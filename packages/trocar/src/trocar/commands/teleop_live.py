@@ -34,7 +34,8 @@ class LiveOptions:
     """Options of a live run, checked.
 
     Attributes:
-        masters: the devices. arms: the PSM of each. delay: one-way delay [s].
+        masters: the devices. arms, scales: the PSM of each, and its motion per motion of the hand.
+        delay: one-way delay [s].
         duration: by the robot's clock [s]; None until Ctrl-C. record: file or folder of recordings.
         page: serve a page. json_file: figures of every PSM.
     """
@@ -43,7 +44,7 @@ class LiveOptions:
     arms: Sequence[str]
     task: str
     seed: int
-    scale: float
+    scales: Sequence[float]
     delay: float
     scheme: str | None
     passivity: str
@@ -68,11 +69,12 @@ def run_live(options: LiveOptions) -> None:
         robot = running.enter_context(tr.Robot(scene, start="ready", speed="real"))
         referee = attended(running, robot, options.task)
         coupled: Any = {"scheme": options.scheme, "passivity": options.passivity}
-        console = DeviceConsole(robot, devices, scale=options.scale, delay=options.delay, **coupled)
+        coupled["scale"] = dict(zip(options.arms, options.scales, strict=True))
+        console = DeviceConsole(robot, devices, delay=options.delay, **coupled)
         log = MotionLog(robot, console)
         if record is not None and _is_bag(record):
             _record_bag(running, robot, console, record)
-        endoscope = _open_page(running, robot, console, options.delay) if options.page else None
+        endoscope = _open_page(running, robot, console, options, referee) if options.page else None
         for psm, hand in console.hands.items():
             typer.echo(f"{psm}: {hand.device.name}. {hand.device.help}")
             typer.echo(f"To begin with {psm}, {hand.device.begin}.")
@@ -138,11 +140,23 @@ def _record_bag(running: ExitStack, robot: tr.Robot, console: DeviceConsole, pat
     running.callback(lambda: typer.echo(f"{recorder.close()}: {recorder.count} messages"))
 
 
-def _open_page(running: ExitStack, robot: tr.Robot, console: DeviceConsole, delay: float) -> EndoscopeRenderer:
+def _open_page(
+    running: ExitStack, robot: tr.Robot, console: DeviceConsole, options: LiveOptions, referee: object | None
+) -> EndoscopeRenderer:
     with VIEW.needed():
         from trocar.view.pages import teleop_page
         from trocar.view.panels.endoscope import EndoscopePanel
-    page = show_page(running, partial(teleop_page, robot=robot, console=console, delay=delay))
+    from trocar.simulation.scene_file import named_scene
+    from trocar.teleoperation.devices import TASKS
+
+    named = named_scene(options.task)
+    aim = TASKS[options.task] if named is None else named.aim
+    idle = {name for name, kind in robot.devices.items() if kind == "PSM"} - set(console.pairs)
+    if idle:
+        aim += f"; no hand drives {', '.join(sorted(idle))}: start again with another --master"
+    score = None if referee is None else referee.__str__
+    shown: Any = {"delay": options.delay, "aim": aim, "score": score}
+    page = show_page(running, partial(teleop_page, robot=robot, console=console, **shown))
     return page.panel(EndoscopePanel).renderer
 
 

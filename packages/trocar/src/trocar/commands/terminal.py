@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import signal
 import sys
@@ -14,7 +15,15 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from trocar.errors import TrocarError
@@ -77,14 +86,15 @@ def plain(error: Exception) -> str:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
-    """A temporary progress bar on stderr; yields a function that takes the completed fraction.
+    """A temporary progress bar on stderr with the time that is left; yields a function that takes the fraction done.
 
     Where stderr is no terminal, a line every ten seconds instead, with the time that is left.
     """
     if not Console(stderr=True).is_terminal:
         yield _logged(title)
         return
-    with _transient(_DESCRIPTION, BarColumn(), TextColumn("{task.percentage:>3.0f} %")) as progress:
+    percentage, left = TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn()
+    with _transient(_DESCRIPTION, BarColumn(), percentage, left, TextColumn("left,")) as progress:
         task = progress.add_task(title, total=1.0)
         yield lambda fraction: progress.update(task, completed=fraction)
 
@@ -104,9 +114,29 @@ def _logged(title: str) -> Callable[[float], None]:
     return report
 
 
+def _logged_texts(prefix: str) -> Callable[[str], None]:
+    """A function that takes texts and prints the first, and another one now and then."""
+    last = -math.inf
+
+    def report(text: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= LOGGED:
+            last = now
+            print(prefix + text, file=sys.stderr, flush=True)
+
+    return report
+
+
 @contextmanager
 def status_line(title: str, prefix: str = "") -> Iterator[Callable[[str], None]]:
-    """A temporary status line on stderr; yields a function that replaces its text after the prefix."""
+    """A temporary status line on stderr; yields a function that replaces its text after the prefix.
+
+    Where stderr is no terminal: a line with the first new text, and another one every ten seconds.
+    """
+    if not Console(stderr=True).is_terminal:
+        yield _logged_texts(prefix)
+        return
     with _transient(SpinnerColumn(), _DESCRIPTION) as progress:
         task = progress.add_task(prefix + title, total=None)
         yield lambda text: progress.update(task, description=prefix + text)
@@ -114,10 +144,8 @@ def status_line(title: str, prefix: str = "") -> Iterator[Callable[[str], None]]
 
 def _transient(*columns: ProgressColumn) -> Progress:
     """Progress on stderr, so that stdout can be redirected."""
-    console = Console(stderr=True)
-    hidden = not console.is_terminal  # it would leave empty lines in a log
-    settings: Any = {"transient": True, "redirect_stdout": False, "disable": hidden}
-    return Progress(*columns, TimeElapsedColumn(), console=console, **settings)
+    settings: Any = {"transient": True, "redirect_stdout": False}
+    return Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), **settings)
 
 
 def terminal_width() -> int:

@@ -29,7 +29,9 @@ def watch(
     ] = None,
     parameters: options.ParameterSet = None,
     instrument: options.Instrument = None,
-    save: Annotated[Path | None, option("FILE", "Write the received data to FILE.npz or .csv at the end.")] = None,
+    output: Annotated[
+        Path | None, option("FILE", "Write the received data to FILE.npz or .csv at the end.", "--output", "-o")
+    ] = None,
     master: options.Master = None,
     domain: options.Domain = None,
     interface: options.Interface = "lo",
@@ -39,7 +41,7 @@ def watch(
 ) -> None:
     """Watch an arm of a running robot: measured motion and effort beside the model's prediction.
 
-    Example: [bold]trocar watch /PSM1 --ros1 -p psm1.toml --save today.npz[/bold], then open the printed address.
+    Example: [bold]trocar watch /PSM1 --ros1 -p psm1.toml -o today.npz[/bold], then open the printed address.
 
     Sends no commands. ROS 1 requires Debian's rospy, ROS 2 pip install 'trocar\\[ros2]'.
     """
@@ -48,22 +50,22 @@ def watch(
     with ExitStack() as running:
         client = running.enter_context(options.connected(ros1, master, not ros1, domain, interface))
         name = name.strip("/")
-        shadow = _shadow(client, name, arm, save, parameters=parameters, instrument=instrument)
+        shadow = _shadow(client, name, arm, output, parameters=parameters, instrument=instrument)
         page = open_page(running, partial(shadow_page, shadow=shadow, name=name), host=host, port=port)
         wait_for_end(page, "trocar watch", browser)
-        if save is not None:
-            typer.echo(f"{shadow.recording().save(save)}: {len(shadow)} rows")
+        if output is not None:
+            typer.echo(f"{shadow.recording().save(output)}: {len(shadow)} rows")
 
 
-def _shadow(client: RemoteBus, name: str, arm: str | None, save: Path | None, **chosen: Any) -> Shadow:
+def _shadow(client: RemoteBus, name: str, arm: str | None, output: Path | None, **chosen: Any) -> Shadow:
     from trocar.recording.recording import check_suffix
     from trocar.robot.settings import ArmSettings
     from trocar.robot.shadow import Shadow
     from trocar.transports.shadow import arm_of, check_arm, follow
 
-    if save is not None:
-        check_suffix(save)
-        check_writable(save)
+    if output is not None:
+        check_suffix(output)
+        check_writable(output)
     check_arm(client, name)
     shadow = Shadow(ArmSettings(arm=arm or arm_of(client, name), **chosen), f"{name}/measured_js")
     follow(shadow, client, name)

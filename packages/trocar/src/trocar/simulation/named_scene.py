@@ -23,7 +23,8 @@ class NamedScene:
             `parameters`, a set or file by arm, and, if given, `arm_options`, other fields of `SceneArm` by arm.
             `endoscope=True` adds an ECM where the scene has none.
         attend: function of a live `Robot` on this scene; returns a context manager that is open while the robot runs,
-            such as a referee. The text of what it yields is printed at the end.
+            such as a referee. The text of what it yields, such as a score, is shown meanwhile and printed at the end.
+        aim: of a person at this scene, as in "put the pegs on the other side"; "" for none.
         camera: place of its stereo camera, if it does not move with an ECM.
     """
 
@@ -32,3 +33,4 @@ class NamedScene:
     build: Callable[..., Scene]
     attend: Callable[[Any], AbstractContextManager[object]] = lambda robot: nullcontext()
     camera: CameraPlace | None = None
+    aim: str = ""

@@ -14,7 +14,7 @@ import numpy as np
 import viser
 
 from trocar.files import scratch_folder
-from trocar.palette import ACCENT, rgb
+from trocar.palette import ACCENT, BACKDROP, rgb
 from trocar.recording import Recording
 from trocar.robot.messages import Frame
 from trocar.spatial import Array, quaternion
@@ -31,7 +31,6 @@ MAX_MESSAGES = 1000  # number kept
 MAX_FAILURES = 20  # number of different errors of the page that are reported
 BASE = "/base"  # node of the scene that is the base of the selected arm
 
-ZENITH, HORIZON = (0.66, 0.72, 0.80), (0.76, 0.79, 0.83)  # colours of the backdrop
 DISTANCE, ABOVE = 1.3, 0.1  # camera's distance from several arms; height above their bases of the point it looks at [m]
 FROM_CART, FROM_BASES = np.array([0.42, 0.86, 0.28]), np.array([0.5, -0.8, 0.35])  # directions to the camera
 LISTENERS = dict.fromkeys(("button", "button_group"), "on_click") | {"upload_button": "on_upload"}  # of other controls
@@ -292,9 +291,9 @@ def send_recording(client: Any, recording: Recording, name: str) -> None:
 
 def add_lights(scene: viser.SceneApi) -> None:
     """Add light and backdrop."""
-    # pale enough for dark marks, dark enough for the pale arm
-    shade = np.linspace(ZENITH, HORIZON, 128)[:, None] * np.ones((1, 2, 1))
-    scene.set_background_image(np.round(255 * shade).astype(np.uint8), format="png")
+    top, bottom = map(rgb, BACKDROP)
+    shade = np.linspace(top, bottom, 128)[:, None] * np.ones((1, 2, 1))
+    scene.set_background_image(np.round(shade).astype(np.uint8), format="png")
     scene.configure_default_lights(enabled=False)
     scene.configure_environment_map("studio", environment_intensity=0.25)
     scene.add_light_ambient("/lights/ambient", intensity=0.3)

@@ -27,7 +27,7 @@ from trocar.view.panels.recordings import RecordedCurvePanel, RecordingPanel
 from trocar.view.panels.reports import ReportPanel
 from trocar.view.panels.shadow import ShadowCurvePanel, ShadowStatePanel
 from trocar.view.panels.states import MessagePanel, NoticePanel, PedalPanel, StatePanel
-from trocar.view.panels.teleop import ContactArrows, DevicePanel, MouseHandles, PairPanel
+from trocar.view.panels.teleop import AimPanel, ContactArrows, DevicePanel, MouseHandles, PairPanel
 from trocar.view.panels.transport import TransportPanel
 from trocar.view.viser_internals import PageServer
 
@@ -92,11 +92,25 @@ def script_page(server: PageServer, robot: Robot) -> Page:
     return Page(server, robot.simulation().frame, panels, title="trocar run", share=SCRIPT_SHARE)
 
 
-def teleop_page(server: PageServer, robot: Robot, console: DeviceConsole, delay: float = 0.0) -> Page:
-    """A robot under input devices, seen after a network delay [s]; `trocar teleop`."""
+def teleop_page(
+    server: PageServer,
+    robot: Robot,
+    console: DeviceConsole,
+    delay: float = 0.0,
+    aim: str = "",
+    score: Callable[[], str] | None = None,
+) -> Page:
+    """A robot under input devices, seen after a network delay [s]; `trocar teleop`. aim, score: see `AimPanel`."""
     camera = close_up(robot.simulation().frame(), console.pairs)
     picture = EndoscopePanel(EndoscopeRenderer("ECM", PICTURE, PICTURE_INTERVAL), eyes=1, through=True)
-    panels = [picture, PairPanel(console), DevicePanel(console), MouseHandles(robot, console), ContactArrows()]
+    panels = [
+        picture,
+        AimPanel(robot, aim, score),
+        PairPanel(console),
+        DevicePanel(console),
+        MouseHandles(robot, console),
+        ContactArrows(),
+    ]
     return Page(server, delayed(robot, delay), panels, title="trocar teleop", camera=camera)
 
 

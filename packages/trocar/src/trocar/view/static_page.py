@@ -9,6 +9,7 @@ from trocar.errors import TrocarError
 from trocar.robot.description import SceneDescription
 from trocar.robot.track import Track
 from trocar.simulation import Scene
+from trocar.view.client_page import titled
 from trocar.view.model_drawing import ModelDrawing
 from trocar.view.page import add_floor, add_lights, default_camera
 from trocar.view.server import serve
@@ -65,10 +66,3 @@ def _furnish(server: viser.ViserServer, drawing: ModelDrawing, camera: tuple[np.
     add_lights(server.scene)
     add_floor(server.scene, drawing.extent)
     server.initial_camera.position, server.initial_camera.look_at = camera
-
-
-def titled(page: str, title: str) -> str:
-    """The page with a title; viser gives it its own name."""
-    before, _, rest = page.partition("<title>")
-    safe = title.replace("&", "&amp;").replace("<", "&lt;")
-    return f"{before}<title>{safe}</title>{rest.partition('</title>')[2]}"

@@ -37,6 +37,7 @@ from trocar.errors import TrocarError
 from trocar.spatial import Array
 from trocar.view import message_buffer
 from trocar.view.access import Access
+from trocar.view.client_page import title_page
 
 VERSION = "1.1"  # of viser
 MAX_BROWSERS = 16
@@ -305,6 +306,8 @@ class PageServer(viser.ViserServer):
         except (OSError, ValueError):  # no file can have this name, such as one of thousands of characters
             response = connection.respond(HTTPStatus.NOT_FOUND, "not found\n")
         if response is not None:
+            if str(response.headers.get("Content-Type")).startswith("text/html"):
+                title_page(response)
             for name, value in (self._headers | {"Set-Cookie": self.access.cookie}).items():
                 response.headers[name] = value
         elif len(self._connections) >= MAX_BROWSERS:

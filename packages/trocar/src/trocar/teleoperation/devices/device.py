@@ -193,6 +193,12 @@ class Hand:
         self._sample: tuple[float, DeviceSample | None, str] = (-math.inf, None, "")  # time, sample, reason
         self._used: tuple[float, DeviceSample | None] = (-math.inf, None)
         self._lost = False
+        self._restart = ""  # reason of a fault in the next step
+
+    def use(self, device: InputDevice, reason: str = "was chosen") -> None:
+        """Read a device from now on. The grip stays in place, with a fault for this reason in the next step."""
+        self.device, self._restart = device, reason
+        self._sample, self._used = (-math.inf, None, ""), (-math.inf, None)
 
     def poll(self, t: float) -> None:
         """Read the device at time t [s]."""
@@ -214,6 +220,8 @@ class Hand:
     def step(self, t: float, dt: float) -> HandState:
         """Grip at time t [s], dt after the last one."""
         polled, sample, reason = self._sample
+        if self._restart:  # a new device may be elsewhere
+            reason, self._restart = self._restart, ""
         if not reason and t - polled > TIMEOUT:
             reason = f"has sent nothing for {TIMEOUT:g} s" if math.isfinite(polled) else "has sent nothing yet"
         if reason or sample is None:

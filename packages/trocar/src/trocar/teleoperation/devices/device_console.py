@@ -26,11 +26,14 @@ from trocar.teleoperation.live_coupling import LiveCoupling
 from trocar.teleoperation.settings import PERIOD, ECMSettings, PSMSettings
 from trocar.teleoperation.wiring import CAMERA, Teleoperation
 
+PEDALS = frozenset({"clutch", "camera"})
 SCALES = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # selected with the buttons
 REFLECTED = 10  # steps between two contact wrenches that devices feel
 MAX_MESSAGES = 50  # number of messages kept
 WORDS = {"DISABLED": "off", "ALIGNING_MTM": "holds; {begin} to follow"}  # by state; otherwise it holds
-PINCH = "pinch/twist MTM gripper a bit"  # words of the dVRK for a master with a gripper
+SIDES = {"PSM1": "right hand", "PSM2": "left hand"}
+# Words of the dVRK for a master with motors and a gripper, and those for a device; {begin}: how it begins.
+DEVICE_WORDS = {"pinch/twist MTM gripper a bit": "{begin}", "the MTM is aligned again": "you {begin}"}
 MASTERS = {"PSM1": "MTMR", "PSM2": "MTML"}  # the right hand drives PSM1
 FRAME = "HRSV"  # the display: X to the left, Y up, Z away
 STATES = ("measured_cp", "setpoint_cp", "measured_cv", "gripper/measured_js")
@@ -61,13 +64,14 @@ class DeviceConsole:
 
     Args:
         robot: robot with the PSMs. devices: by name of the PSM, such as {"PSM1": Gamepad()}.
-        scale: PSM translation per hand translation, at most 1. delay: one-way delay of the network [s].
+        scale: PSM translation per hand translation, at most 1; one number, or one by PSM.
+        delay: one-way delay of the network [s].
         scheme, passivity: bilateral control, keys of `coupling.SCHEMES` and `PASSIVITIES`. Default: devices feel the
             contact wrench, and nothing limits the energy of the delayed loop.
 
     Attributes:
         teleoperation: pairs, camera control and console that the devices drive. pairs: by PSM. console: its state.
-        couplings: bilateral control of every PSM that has it.
+        couplings: bilateral control of every PSM that has it. coupling: its scheme, None for none, and passivity.
         hands: by PSM. grips: hands as they have reached the robot, by PSM.
         masters: name of each hand's topics, by PSM: MTMR for PSM1, MTML for PSM2, else such as hand_PSM3.
         delay: one-way delay [s]. messages: the latest ones, oldest first. wrenches: (6,) displayed, by PSM.
@@ -79,7 +83,7 @@ class DeviceConsole:
         robot: Robot,
         devices: Mapping[str, InputDevice],
         *,
-        scale: float = 0.2,
+        scale: float | Mapping[str, float] = 0.2,
         delay: float = 0.0,
         scheme: str | None = None,
         passivity: str = "none",
@@ -89,28 +93,24 @@ class DeviceConsole:
         check_known("PSM of the robot", [name for name, kind in robot.devices.items() if kind == "PSM"], *devices)
         self._robot, self._bus, self.delay = robot, robot.bus, delay
         self._forth, self._back = ({psm: Channel(delay) for psm in devices} for _ in range(2))
-        self.couplings: dict[str, LiveCoupling] = {}
-        if scheme is not None or passivity != "none":
-            check_known("scheme", SCHEMES, scheme or PositionForce.name)
-            check_known("passivity control", PASSIVITIES, passivity)
-            for psm in devices:
-                law = SCHEMES[scheme or PositionForce.name]()
-                self.couplings[psm] = LiveCoupling(law, PASSIVITIES[passivity](), delay=delay, dt=PERIOD)
+        scales = {psm: scale[psm] if isinstance(scale, Mapping) else scale for psm in devices}
         self.hands = {psm: Hand(device) for psm, device in devices.items()}
+        self.coupling, self.couplings = (scheme, passivity), self._couplings(scheme, passivity)
         self.grips = {psm: HandState() for psm in devices}
         free = {psm: master for psm, master in MASTERS.items() if master not in robot.devices}
         self.masters = {psm: free.get(psm, f"hand_{psm}") for psm in devices}
         self.messages: deque[ConsoleMessage] = deque(maxlen=MAX_MESSAGES)
         self.pressed: set[str] = set()
         self.wrenches = {psm: np.zeros(6) for psm in devices}
-        self._held: frozenset[str] = frozenset()
+        self._held: dict[str, frozenset[str]] = {}  # pedals under "", and other buttons by PSM
         self._middle, self._roll = MIDDLE, 0.0  # of the virtual grips
         self._start = self._last = robot.time
         self._dt, self._count = 0.0, 0
         sources: dict[str, Any] = {master: partial(self._pair_sample, psm) for psm, master in self.masters.items()}
         sources[CAMERA] = self._camera_sample
         # a hand has no motors; a pinch of the gripper signals an active operator
-        settings = PSMSettings(scale=scale, align_MTM=False, MTM_is_haptic=False), ECMSettings(MTM_is_haptic=False)
+        each_own = [PSMSettings(scale=each, align_MTM=False, MTM_is_haptic=False) for each in scales.values()]
+        settings = each_own[0], ECMSettings(MTM_is_haptic=False)
         pairs = {psm: f"{master}_{psm}" for psm, master in self.masters.items()}
         with self._bus.lock:
             for psm, master in self.masters.items():
@@ -119,14 +119,36 @@ class DeviceConsole:
             self.teleoperation = Teleoperation(robot, *settings, pairs=list(pairs.values()), sources=sources)
             self.console = self.teleoperation.console
             self.pairs = {psm: self.teleoperation.pairs[pair] for psm, pair in pairs.items()}
-            self.set_scale(scale)
+            for psm, each in scales.items():
+                self.set_scale(each, psm)
             self._bus.subscribe("system/warning", partial(self._note, "warning"))  # such as a refused scale
-            begins = {pair: devices[psm].begin for psm, pair in pairs.items()}
-            for component in (*pairs.values(), *((CAMERA,) if self.teleoperation.camera else ())):
+            for psm, component in (*pairs.items(), *((("", CAMERA),) if self.teleoperation.camera else ())):
                 for kind in ("error", "warning", "status"):
-                    note = partial(self._note, kind, begin=begins.get(component, ""))
-                    self._bus.subscribe(f"{component}/{kind}", note)
+                    self._bus.subscribe(f"{component}/{kind}", partial(self._note, kind, psm=psm))
             self.messages.clear()  # of earlier ones
+
+    def couple(self, scheme: str | None, passivity: str = "none") -> None:
+        """Choose the bilateral control of all hands, as in the constructor; the PSMs hold until the devices begin."""
+        couplings = self._couplings(scheme, passivity)
+        with self._bus.lock:
+            self.coupling, self.couplings = (scheme, passivity), couplings
+            for hand in self.hands.values():
+                hand.use(hand.device, "displays another force")
+
+    def _couplings(self, scheme: str | None, passivity: str) -> dict[str, LiveCoupling]:
+        """New bilateral control of every hand, if there is to be any; by PSM."""
+        check_known("passivity control", PASSIVITIES, passivity)
+        if scheme is None and passivity == "none":
+            return {}
+        check_known("scheme", SCHEMES, scheme or PositionForce.name)
+        law = SCHEMES[scheme or PositionForce.name]
+        options: Any = {"delay": self.delay, "dt": PERIOD}
+        return {psm: LiveCoupling(law(), PASSIVITIES[passivity](), **options) for psm in self.hands}
+
+    def use(self, psm: str, device: InputDevice) -> None:
+        """Let another device drive a PSM, which holds until that device begins."""
+        with self._bus.lock:
+            self.hands[psm].use(device)
 
     def _add_topics(self, psm: str, master: str) -> None:
         robot, hand = self._robot, self.hands[psm]
@@ -142,8 +164,13 @@ class DeviceConsole:
         }
         robot.bus.add(master, Interface(tuple(MTM.topic(topic) for topic in STATES)), states=sources)
 
-    def _note(self, kind: str, message: Any, begin: str = "") -> None:
-        text = message.value.replace(PINCH, begin) if begin else message.value
+    def _note(self, kind: str, message: Any, psm: str = "") -> None:
+        """Keep a message in the words of a device; of a PSM's pair, or of the camera or the system."""
+        text = message.value
+        if psm:
+            text = text.replace(f"{self.masters[psm]}_{psm}: ", f"{psm}: ")
+            for dvrk, words in DEVICE_WORDS.items():
+                text = text.replace(dvrk, words.format(begin=self.hands[psm].device.begin))
         self.messages.append(ConsoleMessage(self._robot.time - self._start, kind, text))
 
     def start(self) -> None:
@@ -169,22 +196,34 @@ class DeviceConsole:
             hand.device.feel(self.wrenches[psm])
 
     @property
-    def scale(self) -> float:
-        return next(iter(self.pairs.values())).state.scale
+    def scales(self) -> dict[str, float]:
+        """Motion of every PSM per motion of its hand."""
+        return {psm: pair.state.scale for psm, pair in self.pairs.items()}
 
-    def set_scale(self, scale: float) -> None:
-        """Change the scale of all pairs, 0 < scale <= 1; the PSMs do not jump."""
-        self._robot.console().teleop_set_scale(scale)
+    def set_scale(self, scale: float, psm: str) -> None:
+        """Change the scale of a pair, 0 < scale <= 1; the PSM does not jump."""
+        self._robot.teleop_psm(f"{self.masters[psm]}_{psm}").set_scale(scale)
+
+    def states(self) -> dict[str, dict[str, str]]:
+        """The hand of every PSM, its state, scale, contact force and delay in words, by PSM."""
+        states = {}
+        for psm, pair in self.pairs.items():
+            state, device, force = pair.state, self.hands[psm].device, float(np.linalg.norm(self.wrenches[psm][:3]))
+            holding = "clutched" if state.clutched else WORDS.get(state.current, "holds")
+            camera = "holds; the hand moves the endoscope" if self.console.camera else ""
+            states[psm] = {
+                "hand": f"{SIDES[psm]}, {device.name}" if psm in SIDES else device.name,
+                "state": "following" if state.following else camera or holding.format(begin=device.begin),
+                "scale": f"{state.scale:g}",
+                "contact": f"{force:.1f} N",
+                "delay": f"{1e3 * self.delay:.0f} ms each way",
+            }
+        return states
 
     def summary(self) -> dict[str, str]:
-        """State of every pair, its scale and contact force in words, by PSM; and of the ECM while a hand moves it."""
-        lines = {}
-        for psm, pair in self.pairs.items():
-            state, force = pair.state, float(np.linalg.norm(self.wrenches[psm][:3]))
-            holding = "clutched" if state.clutched else WORDS.get(state.current, "holds")
-            word = "following" if state.following else holding.format(begin=self.hands[psm].device.begin)
-            lines[psm] = f"{word}, scale {state.scale:g}, contact {force:.1f} N"
-        return lines | ({"ECM": "moved by the hand"} if self.console.camera else {})
+        """State, scale and contact force of every PSM in one line, by PSM."""
+        states = self.states().items()
+        return {psm: f"{x['state']}, scale {x['scale']}, contact {x['contact']}" for psm, x in states}
 
     # -- cycle ---------------------------------------------------------------------------------------------------------
 
@@ -196,7 +235,7 @@ class DeviceConsole:
             self.grips[psm] = self._forth[psm].receive(t) or self.grips[psm]
             if psm in self.couplings and self._dt > 0.0:
                 self._couple(psm, t)
-        self._change_buttons(frozenset(self.pressed).union(*(grip.buttons for grip in self.grips.values())))
+        self._change_buttons()
         self._count += 1
         if self._count % REFLECTED == 0:
             for psm, channel in self._back.items():
@@ -223,19 +262,22 @@ class DeviceConsole:
         self.wrenches[psm] = np.concatenate([force, np.zeros(3)])
         self.grips[psm] = replace(grip, pose=pose(grip.pose[:3, :3], position))
 
-    def _change_buttons(self, held: frozenset[str]) -> None:
-        """Handle buttons that were pressed or released."""
-        for button in sorted(held - self._held) + sorted(self._held - held):
-            down = button in held
+    def _change_buttons(self) -> None:
+        """Handle buttons that were pressed or released: pedals of any hand, and each hand's own for its scale."""
+        buttons = {psm: grip.buttons for psm, grip in self.grips.items()}
+        pedals = frozenset(self.pressed).union(*buttons.values()) & PEDALS
+        held = {"": pedals} | {psm: its - PEDALS for psm, its in buttons.items()}
+        before = self._held.get("", frozenset())
+        for button in sorted(pedals - before) + sorted(before - pedals):
             if button == "camera":
                 self._middle, self._roll = MIDDLE, 0.0
-            if button in ("clutch", "camera"):
-                self._press(button, down)
-            elif down:
-                step = 1 if button == "faster" else -1
-                others = [s for s in SCALES if (s - self.scale) * step > 1e-9]
+            self._press(button, button in pedals)
+        for psm in buttons:
+            for button in sorted(held[psm] - self._held.get(psm, frozenset())):
+                scale, step = self.scales[psm], 1 if button == "faster" else -1
+                others = [s for s in SCALES if (s - scale) * step > 1e-9]
                 if others:
-                    self.set_scale(min(others, key=lambda s: abs(s - self.scale)))
+                    self.set_scale(min(others, key=lambda s: abs(s - scale)), psm)
         self._held = held
 
     def _press(self, pedal: str, down: bool) -> None:

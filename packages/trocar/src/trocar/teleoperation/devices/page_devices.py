@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -32,6 +32,7 @@ MOTIONS: dict[str, tuple[str, Array]] = {
 SWITCHES = {"G": "gripper", "C": "clutch", "V": "camera"}  # one press switches on, the next off
 TAPS = {"Z": "slower", "X": "faster"}
 KEYS = {key: name for key, (name, _) in MOTIONS.items()} | SWITCHES | TAPS
+CHOICES = "123"  # keys that choose which of several keyboards the others drive, one for each PSM
 SPEED, TURN = 0.15, 2.0  # velocity of the hand towards the handle [m/s, rad/s]
 HEARTBEAT, LOST = 0.2, 0.5  # time between reports of held keys, and after which they count as released [s]
 MAX_INTERVAL = 0.05  # between readings that moves the hand [s]
@@ -91,6 +92,28 @@ class Keyboard(PassiveDevice):
         return DeviceSample(np.asarray(twist), gripper=gripper, buttons=frozenset(buttons))
 
 
+class Keys:
+    """The keys of a page for its keyboards, one at a time: those of `CHOICES` choose which. The others hold still.
+
+    Args:
+        keyboards: returns those in use, one for each hand; a hand may exchange its device.
+
+    Attributes: chosen: index of the one that the keys drive.
+    """
+
+    def __init__(self, keyboards: Callable[[], Sequence[Keyboard]]) -> None:
+        self._keyboards, self.chosen = keyboards, 0
+
+    def hold(self, keys: Collection[str]) -> None:
+        """Report the keys that are down, those of `KEYS` and `CHOICES`; as often as `Keyboard.hold`."""
+        keyboards = self._keyboards()
+        for key in set(keys) & set(CHOICES[: len(keyboards)]):
+            self.chosen = CHOICES.index(key)
+        self.chosen = min(self.chosen, max(len(keyboards) - 1, 0))
+        for index, keyboard in enumerate(keyboards):
+            keyboard.hold(set(keys) - set(CHOICES) if index == self.chosen else ())
+
+
 class Mouse(PassiveDevice):
     """Moves the hand along with the dragged handle, at a limited speed because a browser sends large steps.
 
@@ -140,6 +163,6 @@ class Mouse(PassiveDevice):
             return DeviceSample(pose=moved, gripper=0.0 if self._closed else OPEN)
 
 
-DEVICES["keyboard"] = DeviceKind(lambda index: Keyboard(), max_count=1, in_page=True)
+DEVICES["keyboard"] = DeviceKind(lambda index: Keyboard(), max_count=2, in_page=True)
 # a dragged handle moves the tip one to one
 DEVICES["mouse"] = DeviceKind(lambda index: Mouse(), max_count=1, in_page=True, scale=1.0)

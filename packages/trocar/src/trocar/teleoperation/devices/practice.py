@@ -14,10 +14,11 @@ from trocar.simulation.objects.solid import objects_below
 from trocar.simulation.scene_file import named_scene
 from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample, PassiveDevice
 
+# Tasks and their aims.
 TASKS = {
-    "practice": "a plate with a block and a needle",
-    "suture": "tissue, and a needle with its thread on a tray",
-    "none": "nothing to touch",
+    "practice": "touch the block and the needle on the plate, grip them and put them elsewhere",
+    "suture": "pick the needle up from its tray, drive it through the tissue and pull its thread after it",
+    "none": "move freely; there is nothing to touch",
 }
 ROUND = 16.0  # duration of the demonstration [s]
 PSMS = ("PSM1", "PSM2", "PSM3")

@@ -18,6 +18,7 @@ from trocar.view.panel import Panel, RobotPanel, Selection, Tab
 
 TAB: Tab = ("Efforts and curves", viser.Icon.CHART_BAR)
 HEIGHT = 150  # height of a plot [px]
+MAX_MODELS = 20  # changes of options whose earlier equations are kept
 MIN_SPAN = 0.02  # smallest span of an axis
 CURVES = {
     "position": ("position", "reference"),
@@ -33,12 +34,12 @@ UNITS = {
     "residual": "{0.effort_unit}",
     "tracking error": "m{0.unit}",
     "engine - equations": "m{0.effort_unit}",
-    "difference of positions": "m{0.unit}",
+    "position, B - A": "m{0.unit}",
 }
 # The axis of values has room for labels such as -0.125; viser's default clips them.
 AXES = (uplot.Axis(), uplot.Axis(size=54))
 PLAYHEAD = "#555555"
-BARS, NAME, VALUE, ROW, BAR = 270, 74, 76, 30, 13  # widths of the bars, names and values; heights of a row, a bar [px]
+WIDTH, ROW, TEXT, BAR = 226, 38, 13, 12  # of the bars, of a row and its text, of a bar [px]; a wider panel enlarges all
 
 
 # -- bars --------------------------------------------------------------------------------------------------------------
@@ -91,13 +92,12 @@ def bars(mechanism: Mechanism, state: ArmFrame) -> str:
     stack = np.maximum(*(np.sum([np.maximum(s * p, 0.0) for p in parts.values()], axis=0) for s in (1, -1)))
     # the range shown is the motors' range times a power of two, so that the scale does not flicker
     span = room * 2.0 ** np.ceil(np.log2(np.maximum(stack / room, 2.0**-7)))
-    middle, half = NAME + (BARS - NAME - VALUE) / 2, (BARS - NAME - VALUE) / 2 - 2
+    middle, half = WIDTH / 2, WIDTH / 2 - 1
     rows = []
     for j, joint in enumerate(arm.joints):
-        y = j * ROW + 6
-        rows.append(f'<text x="0" y="{y + 11}">{joint.name}</text>')
-        rows.append(f'<rect x="{middle - half:.1f}" y="{y}" width="{2 * half:.1f}" height="{BAR}" fill="#8882"/>')
+        y = j * ROW + TEXT + 5  # of the bar, below its text
         edge = [0.0, 0.0]  # ends of the stack to the left and to the right
+        rows.append(f'<rect x="{middle - half:.1f}" y="{y}" width="{2 * half:.1f}" height="{BAR}" fill="#8883"/>')
         for name, part in parts.items():
             length, side = half * abs(part[j]) / span[j], int(part[j] > 0)
             x = middle + edge[1] if side else middle - edge[0] - length
@@ -105,12 +105,11 @@ def bars(mechanism: Mechanism, state: ArmFrame) -> str:
             rows.append(f'<rect x="{x:.2f}" y="{y}" width="{length:.2f}" height="{BAR}" fill="{of_cause(name)}"/>')
         x = middle + half * float(np.clip(total[j] / span[j], -1, 1))
         value = f"{total[j]:.3f}" if abs(total[j]) >= 5e-4 else "0.000"  # no sign that flickers around zero
-        limit = f"&#177;{span[j]:.2g}" if room[j] > 1e-6 else ""
+        limit = f" of &#177;{span[j]:.2g}" if room[j] > 1e-6 else ""
         rows += [
             f'<path d="M{x:.2f} {y - 3}v{BAR + 6}" stroke="currentColor" stroke-width="2"/>',
-            f'<text x="{BARS}" y="{y + 11}" text-anchor="end" data-joint="{joint.name}">{value} {joint.effort_unit}'
-            f'</text><text x="{middle + half:.1f}" y="{y + BAR + 11}" font-size="11" text-anchor="end">'
-            f"{limit}</text>",
+            f'<text x="0" y="{y - 5}">{joint.name}</text><text x="{WIDTH}" y="{y - 5}" text-anchor="end" '
+            f'data-joint="{joint.name}"><tspan font-weight="bold">{value}</tspan>{limit} {joint.effort_unit}</text>',
         ]
     causes = " ".join(
         f'<span style="white-space:nowrap"><span style="color:{of_cause(name)}">&#9632;</span> {name}</span>'
@@ -118,9 +117,9 @@ def bars(mechanism: Mechanism, state: ArmFrame) -> str:
     )
     return (
         '<div style="padding:0.4em 1.4em 0.4em 0.6em;font-size:12px">'
-        f'<svg viewBox="0 0 {BARS} {arm.n * ROW + 8}" width="100%" fill="currentColor" font-size="13" '
+        f'<svg viewBox="0 0 {WIDTH} {arm.n * ROW + 4}" width="100%" fill="currentColor" font-size="{TEXT}" '
         f'style="font-variant-numeric:tabular-nums">{"".join(rows)}</svg>'
-        f"<div>{causes}<br><b>&#124;</b> effort of the joint, the sum; &#177; the range of the bar</div></div>"
+        f"<div>{causes}<br><b>&#124;</b> effort of the joint, the sum; &#177; the range of its bar</div></div>"
     )
 
 
@@ -135,6 +134,8 @@ class CurvePanel(RobotPanel, tab=TAB, left=True, interval=0.25):
         self.joint = page.add("dropdown", "Joint", None, page.selection.about.arm.joint_names)
         self._legend = page.add("html", legend("engine", "reference, or effort by the equations"))
         self._plots = {name: new_plot(page, labels) for name, labels in CURVES.items()}
+        self._models: list[tuple[float, str, Mechanism, bool]] = []  # since a time: arm, equations, friction
+        self._drawn: tuple[float, str, int] | None = None  # last time, arm and joint
 
     @property
     def draws(self) -> bool:
@@ -150,21 +151,46 @@ class CurvePanel(RobotPanel, tab=TAB, left=True, interval=0.25):
         self._legend.visible = frame.live
         if not (frame.live and self.draws):
             hide(self._plots)
+            self._drawn = None
             return
+        self._note_model(selection)
         arrays = self.simulation.arm(selection.name).history().arrays()
         t = arrays["t"]
-        if (not frame.playing and self._plots["position"].visible) or len(t) < 2:
+        if len(t) < 2:
             return
-        if t[-1] > frame.time + 1.0 or arrays["q"].shape[1] != mechanism.arm.n:  # of before a reset, or a change
+        if t[-1] > frame.time + 1.0 or arrays["q"].shape[1] != mechanism.arm.n:  # of before a reset, or another arm
             hide(self._plots)
             return
         j = chosen_joint(self.joint, mechanism.arm)
+        drawn = float(t[-1]), selection.name, j
+        if drawn == self._drawn:  # paused
+            return
+        self._drawn = drawn
         q, dq, tau, q_ref = (arrays[name][:, j] for name in ("q", "dq", "tau", "q_ref"))
-        friction = selection.about.friction
-        equations = mechanism.inverse_dynamics(arrays["q"], arrays["dq"], arrays["ddq"], friction=friction)[:, j]
+        equations = self._equations(arrays)[:, j]
         curves = ((q, q_ref), (dq,), (tau, equations), (1e3 * (q_ref - q),), (1e3 * (tau - equations),))
         for name, values in zip(CURVES, curves, strict=True):
             fill_plot(self._plots[name], plot_title(mechanism.arm, j, name), t, *values)
+
+    def _note_model(self, selection: Selection) -> None:
+        """Note the equations of the arm, which changes of its options replace: earlier rows keep theirs."""
+        now, name = selection.frame.time, selection.name
+        model = (name, self.page.mechanism, selection.about.friction)
+        if self._models and (self._models[-1][0] > now or self._models[-1][1] != name):  # a reset, or another arm
+            self._models.clear()
+        if not self._models or self._models[-1][1:] != model:
+            self._models = [*self._models[-MAX_MODELS:], (now if self._models else -np.inf, *model)]
+
+    def _equations(self, arrays: dict[str, Array]) -> Array:
+        """Efforts (N, n) of the rows by the equations that held at their times."""
+        ends = [*(since for since, *_ in self._models[1:]), np.inf]
+        efforts = np.zeros_like(arrays["q"])
+        for (since, _, mechanism, friction), end in zip(self._models, ends, strict=True):
+            rows = (arrays["t"] >= since) & (arrays["t"] < end)
+            if rows.any():
+                q, dq, ddq = (arrays[name][rows] for name in ("q", "dq", "ddq"))
+                efforts[rows] = mechanism.inverse_dynamics(q, dq, ddq, friction=friction)
+        return efforts
 
 
 def legend(first: str, second: str | None) -> str:
@@ -217,8 +243,8 @@ def hide(plots: dict[str, Any]) -> None:
 
 
 def plot_title(arm: Arm, j: int, name: str) -> str:
-    """Joint, quantity and unit of a plot."""
-    return f"{arm.joints[j].name} {name} [{UNITS[name].format(arm.joints[j])}]"
+    """Quantity and unit of a plot of joint j, short enough for one line; the panel names the joint."""
+    return f"{name} [{UNITS[name].format(arm.joints[j])}]"
 
 
 def _scales(low: float, high: float, start: float = 0.0, end: float = 1.0) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from trocar.view.panels.plots import chosen_joint, fill_plot, hide, legend, new_
 KINDS = ",".join(SUFFIXES)
 MAX_POINTS = 1000  # of a curve
 MAX_ZOOM = 50.0
-CURVES = {"position": "q", "velocity": "dq", "effort": "tau", "difference of positions": "q"}  # and their channels
+CURVES = {"position": "q", "velocity": "dq", "effort": "tau", "position, B - A": "q"}  # and their channels
 RMS_CURVES = tuple(CURVES)[:3]  # those with a curve of each recording
 RMS_UNITS = {"q": ("mrad", "mm"), "dq": ("mrad/s", "mm/s"), "tau": ("mN m", "mN")}  # revolute, prismatic joints
 
@@ -233,7 +233,7 @@ class RecordedCurvePanel(Panel, tab=("Recorded curves", viser.Icon.TIMELINE), le
             if not curves:
                 plot.visible = False
                 continue
-            title = f"{plot_title(a.arm, j, name)}: {np.interp(now, t, curves[0]):.4g} at {now:.3f} s"
+            title = f"{plot_title(a.arm, j, name)}: {np.interp(now, t, curves[0]):.4g}"
             # without a second curve the first is drawn twice: uPlot needs a constant number of series
             curves += curves if name in RMS_CURVES and len(curves) < 2 else []
             fill_plot(plot, title, t, *curves, now=now)

@@ -21,10 +21,12 @@ from trocar.view.panel import RobotPanel, Selection, length, plain
 NEAR_SINGULAR = 0.05  # smallest singular value of the scaled Jacobian below which the page warns
 STEPS = {"1 step": 1, "10 ms": 15, "100 ms": 150}
 SPEEDS = 0.05, 2.0  # of the slider
-FIRST_STEPS = (
-    "A simulated arm under the dVRK's controller. Try first: drag the ball at its tip, push it with a force, take its "
-    "counterweight away under **Mechanism**."
-)
+FIRST_STEPS = {
+    True: "A simulated arm under the dVRK's controller. Try first: drag the coloured handle at its tip, push it with a "
+    "force, switch counterweight or friction off under **Mechanism**.",
+    False: "Simulated arms, each under the dVRK's controller. Try first: choose an **Arm** below, drag the coloured "
+    "handle at its tip, switch counterweight or friction off under **Mechanism**.",
+}  # for an arm alone, and for several
 SLOW = 0.9  # of the requested speed
 SETTLING_TIME = 2.0  # real time of the average: after a start or a change, the speed needs time to settle [s]
 
@@ -39,7 +41,7 @@ class TransportPanel(RobotPanel):
     def build(self, page: Page) -> None:
         add, simulation = page.add, self.simulation
         self._first, self._first_speed = simulation.snapshot(), simulation.frame(()).speed
-        self._hint = add("markdown", FIRST_STEPS)
+        self._hint = add("markdown", FIRST_STEPS[page.selection.alone])
         self._status = add("markdown", "")
         self._warning, self._slow = (add("markdown", "", visible=False) for _ in range(2))
         with page.server.gui.add_folder(None) as self._buttons:

@@ -179,14 +179,14 @@ class CurvePanel(RobotPanel, tab=TAB, left=True, interval=0.25):
         if self._models and (self._models[-1][0] > now or self._models[-1][1] != name):  # a reset, or another arm
             self._models.clear()
         if not self._models or self._models[-1][1:] != model:
-            self._models = [*self._models[-MAX_MODELS:], (now if self._models else -np.inf, *model)]
+            self._models = [*self._models[-MAX_MODELS:], (now, *model)]
 
     def _equations(self, arrays: dict[str, Array]) -> Array:
         """Efforts (N, n) of the rows by the equations that held at their times."""
-        ends = [*(since for since, *_ in self._models[1:]), np.inf]
+        begins = [-np.inf, *(since for since, *_ in self._models[1:]), np.inf]  # the oldest kept one for all before
         efforts = np.zeros_like(arrays["q"])
-        for (since, _, mechanism, friction), end in zip(self._models, ends, strict=True):
-            rows = (arrays["t"] >= since) & (arrays["t"] < end)
+        for (_, _, mechanism, friction), begin, end in zip(self._models, begins, begins[1:], strict=False):
+            rows = (arrays["t"] >= begin) & (arrays["t"] < end)
             if rows.any():
                 q, dq, ddq = (arrays[name][rows] for name in ("q", "dq", "ddq"))
                 efforts[rows] = mechanism.inverse_dynamics(q, dq, ddq, friction=friction)

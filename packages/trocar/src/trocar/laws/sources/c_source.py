@@ -95,7 +95,8 @@ def c_function(
 
 def c_laws(*laws: ScalarLaw) -> str:
     """Laws on double-precision numbers as C functions `NAME(0, 0, inputs, outputs)`, for loops around them."""
-    head = ["#include <math.h>", "#include <string.h>", "typedef double real;", "#define F(name) name"]
+    head = [f"#include <{name}.h>" for name in ("math", "stdint", "string")]
+    head += ["typedef double real;", "#define F(name) name"]
     functions = [c_function(Program(law.inputs, law.outputs), name=law.name) for law in laws]
     return "\n".join([*head, written("scalar.h"), *functions])
 

@@ -3,12 +3,12 @@
 // it by the names of its fields.
 // A sparse matrix by rows.
 typedef struct {
-  const long *start, *column;
+  const int64_t *start, *column;
   const real *weight;
 } Rows;
-static inline real along(const Rows *rows, long k, const real *x) {
+static inline real along(const Rows *rows, int64_t k, const real *x) {
   real sum = 0;
-  for (long i = rows->start[k]; i < rows->start[k + 1]; i++) sum += rows->weight[i] * x[rows->column[i]];
+  for (int64_t i = rows->start[k]; i < rows->start[k + 1]; i++) sum += rows->weight[i] * x[rows->column[i]];
   return sum;
 }
 
@@ -17,11 +17,11 @@ typedef struct {
   Rows path;
   real *z, *s;
   const real *F, *slope, *rate;
-  long count;
+  int64_t count;
 } Elements;
 // Dahl elements follow the path of the joints.
 void trocar_elements(const Elements *e) {
-  for (long k = 0; k < e->count; k++) {
+  for (int64_t k = 0; k < e->count; k++) {
     const real path = along(&e->path, k, e->qpos) - e->s[k];
     e->s[k] += path;
     dahl_state(0, 0, (real[]){e->z[k], path, e->rate[k]}, e->z + k);
@@ -31,16 +31,16 @@ void trocar_elements(const Elements *e) {
 typedef struct {
   const real *qpos, *constant;
   real *applied;
-  const long *dof;
+  const int64_t *dof;
   const real *ratio, *amplitude, *range;
   const Elements *elements;
-  long dofs, cables;
+  int64_t dofs, cables;
 } Forces;
 void trocar_forces(const Forces *f) {
   real *applied = f->applied;
   const Elements *e = f->elements;
-  for (long j = 0; j < f->dofs; j++) applied[j] = f->constant[j];
-  for (long k = 0; k < f->cables; k++) {
+  for (int64_t j = 0; j < f->dofs; j++) applied[j] = f->constant[j];
+  for (int64_t k = 0; k < f->cables; k++) {
     const real *range = f->range + k * (2 + TERMS);  // limits, then coefficients
     real u[3 + TERMS] = {f->qpos[f->dof[k]] / f->ratio[k]}, effort;
     memcpy(u + 1, range, (2 + TERMS) * sizeof(real));
@@ -49,10 +49,10 @@ void trocar_forces(const Forces *f) {
   }
   if (!e) return;
   trocar_elements(e);
-  for (long k = 0; k < e->count; k++) {
+  for (int64_t k = 0; k < e->count; k++) {
     real effort;
     dahl_effort(0, 0, (real[]){e->z[k], e->s[k], e->F[k], e->slope[k]}, &effort);
-    for (long i = e->path.start[k]; i < e->path.start[k + 1]; i++)
+    for (int64_t i = e->path.start[k]; i < e->path.start[k + 1]; i++)
       applied[e->path.column[i]] -= e->path.weight[i] * effort;
   }
 }
@@ -61,38 +61,38 @@ typedef struct {
   const real *qpos, *load;
   Rows along;
   const real *share, *Fc, *Fx, *mu;
-  const long *place;
+  const int64_t *place;
   real *const *loss;
-  long drives, places;
+  int64_t drives, places;
 } Friction;
 void trocar_friction(const Friction *f) {
-  for (long k = 0; k < f->places; k++) *f->loss[k] = 0;
-  for (long d = 0; d < f->drives; d++) {
+  for (int64_t k = 0; k < f->places; k++) *f->loss[k] = 0;
+  for (int64_t d = 0; d < f->drives; d++) {
     const real s = along(&f->along, d, f->qpos);
     real friction;
     coulomb_friction(0, 0, (real[]){s, f->load[d], f->Fc[d], f->Fx[d], f->mu[d]}, &friction);
     *f->loss[f->place[d]] += f->share[d] * friction;
   }
-  for (long k = 0; k < f->places; k++) *f->loss[k] = MAX(*f->loss[k], 0);
+  for (int64_t k = 0; k < f->places; k++) *f->loss[k] = MAX(*f->loss[k], 0);
 }
 
 typedef struct {
   const real *qvel, *radius, *friction;
-  const long *dof, *first, *pair, *between;
+  const int64_t *dof, *first, *pair, *between;
   real *reference, *rate;
   real fastest;
-  long bodies, pairs, dofs;
+  int64_t bodies, pairs, dofs;
 } Slip;
 void trocar_slip(const Slip *s) {
-  const long B = s->bodies;
-  for (long b = 0; b < B; b++) {
+  const int64_t B = s->bodies;
+  for (int64_t b = 0; b < B; b++) {
     real u[16];
-    for (long i = 0; i < 12; i++) {
-      const long dof = s->dof[i * B + b];
+    for (int64_t i = 0; i < 12; i++) {
+      const int64_t dof = s->dof[i * B + b];
       u[i] = dof < s->dofs ? s->qvel[dof] : 0;
     }
     u[12] = s->radius[b], u[13] = s->radius[B + b], u[14] = s->friction[5 * s->first[b]], u[15] = s->fastest;
     slip_rate(0, 0, u, s->rate + b);
   }
-  for (long p = 0; p < s->pairs; p++) s->reference[2 * s->pair[p] + 1] = -s->rate[s->between[p]];
+  for (int64_t p = 0; p < s->pairs; p++) s->reference[2 * s->pair[p] + 1] = -s->rate[s->between[p]];
 }

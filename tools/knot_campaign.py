@@ -3,6 +3,7 @@
     python -m tools.knot_campaign tie 0 100          # overhand, square and granny knots, seeds 0 to 99
     python -m tools.knot_campaign slip 0 20          # square and granny knots: the force at which they slip
     python -m tools.knot_campaign hold 0 10          # square, granny and surgeon's knots that carry 1 N for 10 s
+    python -m tools.knot_campaign throw 0 20         # throws that two PSMs tie by winding the thread around one of them
 
 A thread lies in loose throws around two posts. Its ends are pulled with `TIGHT` [N], then the posts too, so that the
 knot is tight on all sides. Then the ends are let go and only the loop is pulled: slowly more and more (slip), or with a
@@ -20,15 +21,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trocar.errors import TrocarError
 from trocar.report.success_rate import clopper_pearson
 from trocar.simulation.knots import knot
 from trocar.simulation.objects.filament_steps import FilamentSteps, Material, TouchedSolid, resampled
 from trocar.simulation.objects.thread import MASS_SCALE
-from trocar.simulation.skills import loose_knot
+from trocar.simulation.skills import Hands, loose_knot, tie_scene, tie_throw
 from trocar.spatial import Array
 
 DIAMETER, DENSITY, YOUNG, ROD = 0.25e-3, 1100.0, 5e8, 0.5e-3
 TIGHT = 1.0  # force on the ends while tying [N]
+TYING_ROD = 1e-3  # of threads that arms tie [m]
 CARRIED, SLIP = 1.0, 1e-3  # load of a knot that holds [N], and how far it may slip [m]
 RATE, MOST = 2.0, 2.0  # of a growing load [N/s, N]
 OPEN = 14e-3  # opening of the loop at which a knot is undone [m]
@@ -192,6 +195,31 @@ def hold(first: int, last: int) -> None:
         report(f"{name}: holds {CARRIED:g} N for 10 s", whole[name], last - first)
 
 
+def throw(first: int, last: int) -> None:
+    """Throws of drawn threads with drawn lengths of their ends, in a drawn sense, tied by two PSMs."""
+    tied_right = 0
+    for seed in range(first, last):
+        friction, young = drawn(seed)
+        rng = np.random.default_rng([seed, 1])
+        hand, long, short = int(rng.choice([-1, 1])), rng.uniform(0.083, 0.087), rng.uniform(0.024, 0.028)
+        start = time.process_time()
+        try:
+            scene = tie_scene(long=long, short=short, hand=hand, rod=TYING_ROD, friction=friction, young=young)
+            result = tie_throw(Hands(scene), hand=hand, tension=TIGHT)
+        except TrocarError as error:  # an end was lost, and the arms were sent out of their reach
+            print(f"{drawing(seed)}: {error}", flush=True)
+            continue
+        right = result.reached and result.knot.throws == (hand,)
+        tied_right += right
+        print(
+            f"{drawing(seed)}, hand {hand:+d}, ends {1e3 * long:.1f} and {1e3 * short:.1f} mm: {result.knot.name} "
+            f"{result.knot.throws}, wound {np.degrees(result.wound):.0f} degrees, {result.tensions[0]:.2f} and "
+            f"{result.tensions[1]:.2f} N, real-time factor {result.time / (time.process_time() - start):.2f}",
+            flush=True,
+        )
+    report(f"throw tied in its sense, both ends at {TIGHT:g} N", tied_right, last - first)
+
+
 def report(what: str, count: int, n: int) -> None:
     """Print a rate with its interval."""
     low, high = clopper_pearson(count, n)
@@ -201,7 +229,7 @@ def report(what: str, count: int, n: int) -> None:
 def main() -> None:
     """Run what the command line names."""
     what, first, last = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    {"tie": tie, "slip": slip, "hold": hold}[what](first, last)
+    {"tie": tie, "slip": slip, "hold": hold, "throw": throw}[what](first, last)
 
 
 if __name__ == "__main__":

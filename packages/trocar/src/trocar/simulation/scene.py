@@ -120,7 +120,8 @@ class Scene:
         bases = {name: self.T_world_base(name) for name in arms}
         self._build = build = SceneModel(arms, bases, self._mounts(), self.cart, self.gravity, *model)
         self._drawn: mujoco.MjSpec | None = None
-        plain, prefixed, objects = simulated(build.spec(visual=False), len(arms) == 1), build.prefixed, build.objects
+        alone = len(arms) == 1 and not build.objects
+        plain, prefixed, objects = simulated(build.spec(visual=False), alone), build.prefixed, build.objects
         try:
             compiled = plain.compile()
         except ValueError as error:

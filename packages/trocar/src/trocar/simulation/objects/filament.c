@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SPHERE, CAPSULE, CYLINDER, BOX };
+enum { SPHERE, CAPSULE, CYLINDER, BOX, PADS };
 enum { FULL = -2, DIVERGED = -1, CHECKED = 8 };
 
 typedef struct {
@@ -151,7 +151,9 @@ static int near_solids(const Settings *o, const double *x, const long *kind, con
             for (int k = 0; k < 3; k++) off += rel[k] * rel[k];
             for (int k = 0; k < 3; k++) at[k] = R[k] * rel[0] + R[3 + k] * rel[1] + R[6 + k] * rel[2];
             double reach = o->radius + o->skin + moved + sqrt(turned * off);
-            if (distance(kind[j], size + 3 * j, at, normal) < reach && !add(&list, i, j)) return 0;
+            if (kind[j] == PADS) {
+                if (!add(&list, i, j)) return 0;
+            } else if (distance(kind[j], size + 3 * j, at, normal) < reach && !add(&list, i, j)) return 0;
         }
     *of.count = list.filled;
     return 1;
@@ -181,6 +183,21 @@ static inline void contact_force(const Settings *o, double overlap, const double
     for (int k = 0; k < 3; k++) F[k] += N * normal[k];
 }
 
+/* Force of closed jaws on a mass between their pads: friction of both pads along them, at most `most`, and a spring
+   across them, along x, without limit. */
+static inline void grip_force(const Settings *o, double most, const double *v, double *spring, double *F) {
+    for (int k = 0; k < 3; k++) {
+        spring[k] += o->dt * v[k];
+        F[k] = -o->grip * spring[k] - o->grip_damping * v[k];
+    }
+    double held = sqrt(F[1] * F[1] + F[2] * F[2]);
+    if (held > most) /* it slips */
+        for (int k = 1; k < 3; k++) {
+            F[k] *= most / held;
+            spring[k] = -F[k] / o->grip;
+        }
+}
+
 static double largest(const double *values, long count) {
     double most = 0;
     for (long i = 0; i < count; i++) {
@@ -192,7 +209,7 @@ static double largest(const double *values, long count) {
 
 long trocar_filament(const Settings *settings, double *restrict x, double *restrict v, const double *restrict mobility,
                      const double *restrict load, const double *gravity, const long *kind, const double *size,
-                     double *frame, const double *way, const char *passes, long *rod_pair, double *rod_spring, long *solid_pair,
+                     double *frame, const double *way, const char *passes, const double *limit, long *rod_pair, double *rod_spring, long *solid_pair,
                      double *solid_spring, long *counts, long *old_pair, double *old_spring, double *restrict work,
                      double *restrict mean, double *wrench, double *deepest) {
     const Settings *o = settings;
@@ -271,8 +288,9 @@ long trocar_filament(const Settings *settings, double *restrict x, double *restr
             for (int k = 0; k < 9; k++) R[k] = p[3 + k] + part * d[3 + k];
             for (int k = 0; k < 3; k++) lever[k] = x[i + k] - p[k] - part * d[k];
             for (int k = 0; k < 3; k++) at[k] = R[k] * lever[0] + R[3 + k] * lever[1] + R[6 + k] * lever[2];
-            double overlap = o->radius - distance(kind[j], size + 3 * j, at, normal);
-            if (overlap <= 0) {
+            int pads = kind[j] == PADS;
+            double overlap = pads ? 0 : o->radius - distance(kind[j], size + 3 * j, at, normal);
+            if (!pads && overlap <= 0) {
                 spring[0] = spring[1] = spring[2] = 0;
                 continue;
             }
@@ -281,7 +299,10 @@ long trocar_filament(const Settings *settings, double *restrict x, double *restr
                 rel[k] = v[i + k] - carried / span;
             }
             for (int k = 0; k < 3; k++) slow[k] = R[k] * rel[0] + R[3 + k] * rel[1] + R[6 + k] * rel[2];
-            contact_force(o, overlap, normal, slow, spring, F); /* in the frame of the solid, with which it turns */
+            if (pads)
+                grip_force(o, limit[j], slow, spring, F);
+            else
+                contact_force(o, overlap, normal, slow, spring, F); /* in the solid's frame, with which it turns */
             for (int k = 0; k < 3; k++) {
                 force[k] = R[3 * k] * F[0] + R[3 * k + 1] * F[1] + R[3 * k + 2] * F[2];
                 f[i + k] += force[k];

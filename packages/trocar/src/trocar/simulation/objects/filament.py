@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.appearance.studio import Trace
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_known
 from trocar.simulation.knots import Knot, knot
 from trocar.simulation.objects.blade import FINGERS
 from trocar.simulation.objects.filament_steps import FilamentSteps, Material, TouchedSolid, resampled
 from trocar.simulation.objects.scene_object import OBJECT, PlacedObject, SceneObject, check_name
 from trocar.simulation.objects.thread import MASS_SCALE, THREAD_RANGES
+from trocar.simulation.objects.thread_grip import ThreadGrip
 from trocar.spatial import Array
 
 MAX_MASSES = 2000
@@ -41,6 +42,7 @@ class Filament(SceneObject):
 
     It is not part of MuJoCo's model but steps beside it, in microseconds, and acts on the arms with the mean force of a
     step in the next one. A C compiler is needed. It does not touch free objects or tissue, and its ends do not twist.
+    Jaws that close on it grip it by friction.
 
     Attributes:
         name: unique name.
@@ -115,7 +117,7 @@ class PlacedFilament(PlacedObject):
     """A thread that can be knotted, in the state of a simulation.
 
     Attributes:
-        steps: its masses and their state.
+        steps: its masses and their state. grips: of the jaws of arms, by arm ("" for one whose base is the world).
     """
 
     thing: Filament
@@ -135,6 +137,8 @@ class PlacedFilament(PlacedObject):
         for g in self._geoms:
             x, y, z = model.geom_size[g].tolist()
             solids.append(TouchedSolid(SHAPES[int(model.geom_type[g])], (x, y, z)))
+        self.grips = {names[grip.finger].rpartition("/")[0]: grip for grip in ThreadGrip.all(names, self._geoms, model)}
+        solids += [grip.solid for grip in self.grips.values()]
         self.steps = FilamentSteps(points, rod, thing.material, list(self._holders), model.opt.gravity, solids)
         bodies = model.geom_bodyid[self._geoms]
         # bodies of arms that it touches or that hold it, and the body of each that carries its forces
@@ -147,8 +151,10 @@ class PlacedFilament(PlacedObject):
             near = slice(0, in_hand + 1) if end == 0 else slice(max(0, last - in_hand), last + 1)
             arm = names[holder].rpartition("/")[0]
             own = [names[b].rpartition("/")[0] == arm if holder in carriers else b == holder for b in bodies.tolist()]
-            self.steps.passes[near, own] = True
-        self._bodies, self._places = bodies, dict[int, Array]()  # of held ends in their holders, set by `reset`
+            self.steps.passes[near, np.flatnonzero(own)] = True
+        self._passes = self.steps.passes[:, : len(self._geoms)].copy()
+        self._bodies = [*bodies.tolist(), *(grip.finger for grip in self.grips.values())]
+        self._places = dict[int, Array]()  # of held ends in their holders, set by `reset`
 
     def _of_arm_or_fixed(self, geom: int, names: Sequence[str]) -> bool:
         body = int(self._model.geom_bodyid[geom])
@@ -171,6 +177,7 @@ class PlacedFilament(PlacedObject):
         model, data = self._model, self._data
         mujoco.mj_kinematics(model, data)
         self.steps.restart(self._start, self._frames())
+        self.steps.passes[:, len(self._geoms) :] = True
         for i, body in self._holders.items():
             place = data.xmat[body].reshape(3, 3).T @ (self.steps.x[i] - data.xpos[body])
             if np.linalg.norm(place) > REACH:
@@ -181,23 +188,32 @@ class PlacedFilament(PlacedObject):
             self._places[i] = place
 
     def _frames(self) -> Array:
-        """Position and rotation matrix (k, 12) of every solid that it touches."""
-        return np.concatenate([self._data.geom_xpos[self._geoms], self._data.geom_xmat[self._geoms]], axis=1)
+        """Position and rotation matrix (k, 12) of every solid that it touches, and of every grip."""
+        data, fingers = self._data, [grip.finger for grip in self.grips.values()]
+        places, turns = (
+            (data.geom_xpos[self._geoms], data.xpos[fingers]),
+            (data.geom_xmat[self._geoms], data.xmat[fingers]),
+        )
+        return np.concatenate([np.concatenate(places), np.concatenate(turns)], axis=1)
 
     def after_step(self) -> None:
         model, data, steps = self._model, self._data, self.steps
         ends = {
             i: data.xpos[body] + data.xmat[body].reshape(3, 3) @ self._places[i] for i, body in self._holders.items()
         }
-        steps.advance(model.opt.timestep, ends, self._frames())
+        steps.passes[:, : len(self._geoms)] = self._passes
+        for grip in self.grips.values():
+            grip.update(steps, data)
+        frames = self._frames()
+        steps.advance(model.opt.timestep, ends, frames)
         for carrier in self._carriers.values():
             data.xfrc_applied[carrier] = 0.0
         for i, body in self._holders.items():
             if body in self._carriers:
                 self._act(body, ends[i], steps.force[i], np.zeros(3))
-        for geom, body, wrench in zip(self._geoms, self._bodies.tolist(), steps.wrench, strict=True):
+        for place, body, wrench in zip(frames[:, :3], self._bodies, steps.wrench, strict=True):
             if body in self._carriers and wrench.any():
-                self._act(body, data.geom_xpos[geom], wrench[:3], wrench[3:])
+                self._act(body, place, wrench[:3], wrench[3:])
 
     def _act(self, body: int, point: Array, force: Array, moment: Array) -> None:
         carrier = self._carriers[body]
@@ -221,6 +237,18 @@ class PlacedFilament(PlacedObject):
             float(np.linalg.norm(self.steps.force[i])) if i in self._holders else 0.0 for i in (0, len(self._start) - 1)
         )
         return first, last
+
+    def gripped(self, arm: str) -> Array:
+        """Masses between the closed jaws of an arm, as indices of `points`."""
+        return self._grip(arm).gripped(self.steps)
+
+    def pull(self, arm: str) -> float:
+        """Force of the thread on the jaws that grip it, in the last step [N]."""
+        return float(np.linalg.norm(self.steps.wrench[self._grip(arm).column, :3]))
+
+    def _grip(self, arm: str) -> ThreadGrip:
+        check_known("arm with jaws", self.grips, arm)
+        return self.grips[arm]
 
     @property
     def knot(self) -> Knot:

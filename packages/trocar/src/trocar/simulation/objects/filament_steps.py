@@ -25,7 +25,7 @@ from trocar.errors import TrocarError
 from trocar.spatial import Array
 
 SOURCE = Path(__file__).with_name("filament.c")
-KINDS = ("sphere", "capsule", "cylinder", "box")  # of solids, in the order of filament.c
+KINDS = ("sphere", "capsule", "cylinder", "box", "pads")  # of solids, in the order of filament.c
 FULL = -2  # the C function's result when there are more contacts than places for them
 # Stiffness of a contact over Young's modulus times diameter. Two crossed cylinders of 0.25 mm at 1 N (Hertz) have 0.2,
 # at an overlap of 0.3 radii; threads in a knot touch along lines, which is stiffer.
@@ -51,7 +51,8 @@ class TouchedSolid(NamedTuple):
     """A solid that a thread touches.
 
     Attributes:
-        kind: sphere, capsule, cylinder or box. size: (3,) radius and half length along z, or half edges [m].
+        kind: sphere, capsule, cylinder or box; pads are closed jaws, which hold all masses that do not pass them.
+        size: (3,) radius and half length along z, or half edges [m]; not used for pads.
     """
 
     kind: str
@@ -86,6 +87,7 @@ class FilamentSteps:
         force: mean force (n, 3) on every mass in the last `advance` [N]; on a held one, that of the thread on its
             holder. wrench: mean force and moment (k, 6) of the thread on every solid, about its origin [N, N m].
         passes: True (n, k) where a mass does not touch a solid.
+        grip_limit: (k,) largest friction of pads on a mass [N]; negative if the jaws are open.
         overlap: deepest overlap of two rods in the last `advance` [m]. mass: (n,) [kg]. step: longest step [s].
     """
 
@@ -133,6 +135,7 @@ class FilamentSteps:
         self._sizes = np.array([solid.size for solid in solids], dtype=float).reshape(-1, 3)
         self.x, self.v, self.load = np.array(points, dtype=float), np.zeros((n, 3)), np.zeros((n, 3))
         self.force, self.wrench = np.zeros((n, 3)), np.zeros((len(solids), 6))
+        self.grip_limit = np.full(len(solids), -1.0)
         self._frames, self.passes = np.zeros((len(solids), 12)), np.zeros((n, len(solids)), dtype=bool)
         capacity = CONTACTS * n
         self._pairs = [np.zeros((capacity, 2), dtype=np.int64) for _ in range(3)]  # of rods, of solids, scratch
@@ -164,7 +167,15 @@ class FilamentSteps:
         way = np.zeros_like(self._frames) if frames is None else frames - self._frames
         arrays = (
             *(self.x, self.v, self._mobility, self.load, self._gravity, self._kinds, self._sizes, self._frames, way),
-            *(self.passes, self._pairs[0], self._springs[0], self._pairs[1], self._springs[1], self._counts),
+            *(
+                self.passes,
+                self.grip_limit,
+                self._pairs[0],
+                self._springs[0],
+                self._pairs[1],
+                self._springs[1],
+                self._counts,
+            ),
             *(self._pairs[2], self._springs[2], self._work, self.force, self.wrench, self._deepest),
         )
         status = _function()(ctypes.byref(self._settings), *(array.ctypes.data for array in arrays))
@@ -177,7 +188,7 @@ class FilamentSteps:
         """Start at rest at points (n, 3), without loads, with the solids at poses (k, 12)."""
         for array in (*self._arrays, self._counts):
             array[:] = 0
-        self.x[:], self._frames[:] = points, frames
+        self.x[:], self._frames[:], self.grip_limit[:] = points, frames, -1.0
 
     @property
     def energy(self) -> float:
@@ -217,12 +228,12 @@ class FilamentSteps:
         contacts = [
             array[k][:count].copy() for k, count in enumerate((rods, solids)) for array in (self._pairs, self._springs)
         ]
-        return *(array.copy() for array in self._arrays), contacts
+        return *(array.copy() for array in (*self._arrays, self.passes, self.grip_limit)), contacts
 
     @memory.setter
     def memory(self, memory: Any) -> None:
         *arrays, contacts = memory
-        for own, saved in zip(self._arrays, arrays, strict=True):
+        for own, saved in zip((*self._arrays, self.passes, self.grip_limit), arrays, strict=True):
             own[:] = saved
         for k in range(2):
             pairs, springs = contacts[2 * k : 2 * k + 2]
@@ -233,7 +244,7 @@ class FilamentSteps:
 @cache
 def _function() -> Any:
     function = library(SOURCE.read_text()).trocar_filament
-    function.argtypes, function.restype = (ctypes.c_void_p,) * 22, ctypes.c_long
+    function.argtypes, function.restype = (ctypes.c_void_p,) * 23, ctypes.c_long
     return function
 
 

@@ -129,9 +129,18 @@ class Hands:
 
         Raises Unreachable before anything moves if a pose is out of reach.
         """
-        path = self.path(arm, poses, self.q[self._checked(arm)])
-        joints = scipy.interpolate.CubicSpline(np.linspace(0.0, 1.0, len(path)), path, bc_type="clamped")
-        self._run(duration, {arm: joints}, {} if opening is None else {arm: opening})
+        self.together({arm: poses}, duration, {} if opening is None else {arm: opening})
+
+    def together(
+        self, ways: Mapping[str, Sequence[Array]], duration: float, openings: Mapping[str, float] | None = None
+    ) -> None:
+        """Follow tip poses (4, 4) of several arms at once; as `follow`."""
+        paths = {}
+        for arm, poses in ways.items():
+            path = self.path(arm, poses, self.q[self._checked(arm)])
+            u = np.linspace(0.0, 1.0, len(path))
+            paths[arm] = scipy.interpolate.CubicSpline(u, path, bc_type="clamped")
+        self._run(duration, paths, openings or {})
 
     def _run(
         self, duration: float, paths: Mapping[str, scipy.interpolate.CubicSpline], openings: Mapping[str, float]

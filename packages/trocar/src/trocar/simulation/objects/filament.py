@@ -190,11 +190,9 @@ class PlacedFilament(PlacedObject):
     def _frames(self) -> Array:
         """Position and rotation matrix (k, 12) of every solid that it touches, and of every grip."""
         data, fingers = self._data, [grip.finger for grip in self.grips.values()]
-        places, turns = (
-            (data.geom_xpos[self._geoms], data.xpos[fingers]),
-            (data.geom_xmat[self._geoms], data.xmat[fingers]),
-        )
-        return np.concatenate([np.concatenate(places), np.concatenate(turns)], axis=1)
+        places = np.concatenate([data.geom_xpos[self._geoms], data.xpos[fingers]])
+        turns = np.concatenate([data.geom_xmat[self._geoms], data.xmat[fingers]])
+        return np.concatenate([places, turns], axis=1)
 
     def after_step(self) -> None:
         model, data, steps = self._model, self._data, self.steps

@@ -167,16 +167,8 @@ class FilamentSteps:
         way = np.zeros_like(self._frames) if frames is None else frames - self._frames
         arrays = (
             *(self.x, self.v, self._mobility, self.load, self._gravity, self._kinds, self._sizes, self._frames, way),
-            *(
-                self.passes,
-                self.grip_limit,
-                self._pairs[0],
-                self._springs[0],
-                self._pairs[1],
-                self._springs[1],
-                self._counts,
-            ),
-            *(self._pairs[2], self._springs[2], self._work, self.force, self.wrench, self._deepest),
+            *(self.passes, self.grip_limit, self._pairs[0], self._springs[0], self._pairs[1], self._springs[1]),
+            *(self._counts, self._pairs[2], self._springs[2], self._work, self.force, self.wrench, self._deepest),
         )
         status = _function()(ctypes.byref(self._settings), *(array.ctypes.data for array in arrays))
         if status == FULL:

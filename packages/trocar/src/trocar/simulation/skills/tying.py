@@ -23,11 +23,9 @@ from trocar.simulation.skills.tying_setting import GUIDE, PAD, SIDES, across
 from trocar.spatial import Array
 
 WRAPPED = 3.1e-3  # radius of the instrument where the thread goes around it [m]
-UP, LEVEL, DOWN = (
-    np.radians(-20.0),
-    0.2,
-    0.6,
-)  # of the jaws below the horizontal [rad]: tool winding, other arm, fetching
+# Angles of the jaws below the horizontal [rad]: of the tool while the thread goes around it, of the other arm, of the
+# tool that takes the short end.
+UP, LEVEL, DOWN = np.radians(-20.0), 0.2, 0.6
 AHEAD, BEHIND = 7e-3, 5e-3  # of the winding arm below and after it, towards the tool's tip and from it [m]
 # Distance of the ends of the long end over its length: winding, with the turns on the tool, before they come off.
 TAUT_WINDING, TAUT, LOOSE = 0.85, 0.8, 0.6

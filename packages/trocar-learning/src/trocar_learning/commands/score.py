@@ -22,6 +22,20 @@ if TYPE_CHECKING:
 
 FOLDER = Path("trocar-score")
 TRIALS = 10  # usual number, of which an interval says something
+Count = Annotated[
+    int | None,
+    option("N", f"Trials, each with its own seed. Default: {TRIALS}; of a client, in real time: 1.", "--count", "-n"),
+]
+Settings = Annotated[
+    list[str] | None,
+    option(
+        "KEY=VALUE",
+        "Server, LeRobot policy: rate=HZ (default: 50), steps=N (16), timeout=S (15), pictures=WxH (640x480); "
+        "client: pictures=WxH (1280x800), none; robot: wrist=cables|drawn|FILE, compensation=cables|FILE. Repeat.",
+        "--set",
+        "-s",
+    ),
+]
 
 
 @plain_errors("run it again; with --table and -o it continues where it stopped")
@@ -45,23 +59,9 @@ def score(
     level: Annotated[
         list[str] | None, option("LEVEL", "nominal, 1sigma, 3sigma or real; with --table repeatable. Default: nominal.")
     ] = None,
-    count: Annotated[
-        int | None,
-        option(
-            "N", f"Trials, each with its own seed. Default: {TRIALS}; of a client, in real time: 1.", "--count", "-n"
-        ),
-    ] = None,
+    count: Count = None,
     seed: Annotated[int, option("K", "First seed.")] = 0,
-    settings: Annotated[
-        list[str] | None,
-        option(
-            "KEY=VALUE",
-            "Server, LeRobot policy: rate=HZ (default: 50), steps=N (16), timeout=S (15), pictures=WxH (640x480); "
-            "client: pictures=WxH (1280x800), none; robot: wrist=cables|drawn|FILE, compensation=cables|FILE. Repeat.",
-            "--set",
-            "-s",
-        ),
-    ] = None,
+    settings: Settings = None,
     json_file: Annotated[Path | None, option("FILE", "Write all figures to FILE.", "--json")] = None,
     output: Annotated[
         Path | None,

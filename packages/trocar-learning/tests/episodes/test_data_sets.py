@@ -253,7 +253,7 @@ def test_robomimic_files_of_one_recipe_are_equal_at_any_time(data, tmp_path):
 
 @pytest.mark.parametrize("format", ["lerobot3", "lerobot2.1", "npz", "robomimic"])
 def test_a_full_disk_is_one_error_and_leaves_no_half_written_file(format, data, sets, tmp_path):
-    """HDF5's library ends the process if a write fails while it closes a file."""
+    """Also of HDF5, whose library ends the process if a write fails while it closes a file."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))

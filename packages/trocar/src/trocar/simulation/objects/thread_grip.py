@@ -62,7 +62,7 @@ class ThreadGrip:
 
     @property
     def solid(self) -> TouchedSolid:
-        """What the thread's steps know of it."""
+        """The pads as a solid of the thread's steps; they have no size."""
         return TouchedSolid("pads", (0.0, 0.0, 0.0))
 
     def gripped(self, steps: FilamentSteps) -> Array:

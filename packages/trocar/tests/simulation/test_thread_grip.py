@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from trocar.simulation import Filament, Scene, SceneArm
+from trocar.simulation.objects.thread_grip import OPEN
 from trocar.simulation.skills import Hands
 from trocar.simulation.skills.tying_setting import across, opposite_bases
 from trocar.spatial import Array
@@ -58,19 +59,23 @@ def test_a_thread_slips_at_twice_the_friction_of_the_squeeze(effort: float):
 def test_open_jaws_let_go_and_closed_ones_take_nothing_in():
     start = scene()
     hands, placed = Hands(start), start.objects["thread"]
+    between = placed.points
     hands.close("PSM1", 0.02, 0.2)
     assert len(placed.gripped("PSM1"))
     hands.open("PSM1", 0.3, 0.2)
     assert not len(placed.gripped("PSM1"))
     assert placed.pull("PSM1") == 0.0
-    # closed beside the thread, and moved there: it stays outside
-    T = hands.tip("PSM1")
-    T[1, 3] -= 0.02
-    hands.move("PSM1", T, 0.3)
+    # put between pads that closed without it, the thread stays outside
+    placed.steps.x[:] = between + [0.05, 0.0, 0.0]
     hands.close("PSM1", 0.02, 0.4)
-    T[1, 3] += 0.02
-    hands.move("PSM1", T, 0.3)
     assert not len(placed.gripped("PSM1"))
+    grip = placed.grips["PSM1"]
+    placed.steps.x[:] = between
+    grip.update(placed.steps, start.data)
+    assert not len(placed.gripped("PSM1"))
+    placed.steps.grip_limit[grip.column] = OPEN  # pads that close on it now take it
+    grip.update(placed.steps, start.data)
+    assert len(placed.gripped("PSM1"))
 
 
 def test_a_snapshot_of_gripped_thread_continues_bit_for_bit():
